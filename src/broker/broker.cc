@@ -1,0 +1,359 @@
+#include "broker/broker.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "base/assert.h"
+#include "broker/broker_impl.h"
+
+namespace polylog::broker {
+
+namespace {
+
+// How long a log waits that found no room for what must be written before its sync.
+constexpr std::int64_t retry_ms = 1000;
+constexpr std::int64_t producer_ids_per_block = 1000;
+constexpr std::int64_t write_report_interval_ns = 1'000'000'000;
+
+}  // namespace
+
+// ------------------------------------------------------------------------- writes and syncs
+
+Broker::Impl::Impl(Broker& broker_in, std::unique_ptr<meta::Catalog> catalog_in, Stores stores_in)
+    : broker(broker_in),
+      catalog(std::move(catalog_in)),
+      stores(std::move(stores_in)),
+      report_to([](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }),
+      names(std::make_shared<NameLocks>(broker.reactor_.context())),
+      rounds_done(broker.reactor_.context(), 0),
+      producer_ids(broker.reactor_.context()) {}
+
+void Broker::Impl::start_durability(fs::FileSystem& fs, MakeDurability make) {
+  Durability::Completion completion = [weak = weak_from_this(), box = inbox,
+                                       &reactor = broker.reactor_](
+                                          std::vector<Durability::Outcome> outcomes) {
+    bool first = false;
+    {
+      const std::lock_guard lock(box->mutex);
+      first = box->outcomes.empty();
+      box->outcomes.insert(box->outcomes.end(), std::make_move_iterator(outcomes.begin()),
+                           std::make_move_iterator(outcomes.end()));
+    }
+    if (!first) return;  // a task is on its way
+    reactor.post([weak] {
+      if (const auto impl = weak.lock()) impl->take_outcomes();
+    });
+  };
+  durability = make ? make(std::move(completion))
+                    : make_threaded_durability(fs, std::move(stores.volume), std::move(completion));
+}
+
+void Broker::Impl::report(const std::string& line) const { report_to(line); }
+
+std::shared_ptr<LogState> Broker::Impl::state_of(const std::shared_ptr<storage::Log>& log) {
+  std::shared_ptr<LogState>& state = states[log.get()];
+  if (!state) state = std::make_shared<LogState>(broker.reactor_.context(), log);
+  return state;
+}
+
+void Broker::Impl::staged(LogState& state) {
+  if (state.staged) return;
+  state.staged = true;
+  staged_logs.push_back(state.shared_from_this());
+  if (turn_posted) return;
+  turn_posted = true;
+  // Behind everything that is queued now: what it stages joins this turn's writes.
+  broker.reactor_.post([weak = weak_from_this()] {
+    if (const auto impl = weak.lock()) impl->end_of_turn();
+  });
+}
+
+void Broker::Impl::end_of_turn() {
+  turn_posted = false;
+  std::vector<std::shared_ptr<LogState>> logs;
+  logs.swap(staged_logs);
+  for (const auto& state : logs) write(*state);
+  logs.clear();
+  if (staged_logs.empty()) staged_logs.swap(logs);  // keeps the capacity
+}
+
+void Broker::Impl::write(LogState& state) {
+  state.staged = false;
+  const bool sync = std::exchange(state.sync_wanted, false);
+  const std::int64_t interval_ms = std::exchange(state.flush_interval_ms, 0);
+  const Result<void> written = state.log->write_staged();
+  if (!written) {
+    write_failed(state, written.error());
+    return;
+  }
+  state.written.advance(state.log->end().value());
+  if (sync) {
+    submit(state);
+  } else if (interval_ms > 0) {
+    flush_within(state, interval_ms);
+  }
+  for (Partition* partition : state.partitions) partition->wrote();
+}
+
+// The engine has cut the file back to what was written before, so a full disk or a failed write
+// costs the batches of this turn and nothing else. Only an engine that could not cut back says
+// unavailable.
+void Broker::Impl::write_failed(LogState& state, const Error& error) {
+  const std::int64_t written = state.written.value();
+  state.failure = error;
+  state.generations.end(LogPosition(written));
+  state.written.fail_beyond(written, error);
+  state.durable.fail_beyond(written, error);
+  if (error.code == Errc::unavailable) {
+    state.failed = true;
+    state.written.close(error);
+  }
+  const std::int64_t now = broker.clock_.steady_ns();
+  if (now < next_write_report_ns) return;  // a full disk fails every turn of every log
+  next_write_report_ns = now + write_report_interval_ns;
+  report("write failed: " + error.to_string());
+}
+
+void Broker::Impl::submit(LogState& state) {
+  if (durability && !state.failed) durability->submit(state.log);
+}
+
+void Broker::Impl::flush_within(LogState& state, std::int64_t interval_ms) {
+  if (std::exchange(state.flush_pending, true)) return;
+  IntervalQueue& queue = interval_queues[interval_ms];
+  const std::int64_t due = broker.clock_.steady_ns() + interval_ms * 1'000'000;
+  queue.emplace_back(due, state.weak_from_this());
+  if (queue.size() > 1) return;  // the front one has armed the timer
+  broker.reactor_.after(interval_ms, [weak = weak_from_this(), interval_ms] {
+    if (const auto impl = weak.lock()) impl->fire_interval(interval_ms);
+  });
+}
+
+// All logs of a queue have the same interval, so the front one is due first.
+void Broker::Impl::fire_interval(std::int64_t interval_ms) {
+  IntervalQueue& queue = interval_queues[interval_ms];
+  const std::int64_t now = broker.clock_.steady_ns();
+  while (!queue.empty() && queue.front().first <= now) {
+    if (const auto state = queue.front().second.lock()) {
+      state->flush_pending = false;
+      submit(*state);
+    }
+    queue.pop_front();
+  }
+  if (queue.empty()) {
+    interval_queues.erase(interval_ms);
+    return;
+  }
+  const std::int64_t wait_ms = (queue.front().first - now) / 1'000'000 + 1;
+  broker.reactor_.after(wait_ms, [weak = weak_from_this(), interval_ms] {
+    if (const auto impl = weak.lock()) impl->fire_interval(interval_ms);
+  });
+}
+
+void Broker::Impl::take_outcomes() {
+  std::vector<Durability::Outcome> outcomes;
+  {
+    const std::lock_guard lock(inbox->mutex);
+    outcomes.swap(inbox->outcomes);
+  }
+  std::uint64_t round = 0;
+  std::size_t failed = 0;
+  const Error* error = nullptr;
+  for (const Durability::Outcome& outcome : outcomes) {
+    round = std::max(round, outcome.round);
+    const auto it = states.find(outcome.log.get());
+    if (it == states.end()) continue;  // deleted meanwhile
+    const std::shared_ptr<LogState> state = it->second;
+    settle(*state, outcome);
+    if (outcome.result || outcome.retriable) continue;
+    ++failed;
+    if (error == nullptr) error = &outcome.result.error();
+  }
+  if (failed > 0) {
+    report("sync failed, " + std::to_string(failed) +
+           " log(s) refuse writes until restart: " + error->to_string());
+  }
+  rounds_done.advance(static_cast<std::int64_t>(round));
+}
+
+void Broker::Impl::settle(LogState& state, const Durability::Outcome& outcome) {
+  if (outcome.result) {
+    const std::int64_t before = state.durable.value();
+    state.durable.advance(outcome.end.value());
+    if (state.durable.value() == before) return;
+    for (Partition* partition : state.partitions) partition->synced();
+    return;
+  }
+  const Error& error = outcome.result.error();
+  state.failure = error;
+  if (!outcome.retriable) {
+    state.failed = true;
+    state.durable.close(error);
+    return;
+  }
+  // What is written stays and becomes durable once there is room, acknowledged or not.
+  state.durable.fail_beyond(outcome.end.value(), error);
+  retries.insert(state.shared_from_this());
+  if (std::exchange(retry_armed, true)) return;
+  broker.reactor_.after(retry_ms, [weak = weak_from_this()] {
+    if (const auto impl = weak.lock()) impl->retry_submissions();
+  });
+}
+
+void Broker::Impl::retry_submissions() {
+  retry_armed = false;
+  for (const auto& state : std::exchange(retries, {})) submit(*state);
+}
+
+// ----------------------------------------------------------------------------------- Broker
+
+Broker::Broker(Reactor& reactor, Pool& pool, fs::FileSystem& fs, const Clock& clock,
+               const Settings& settings, std::unique_ptr<meta::Catalog> catalog, Stores stores,
+               MakeDurability make_durability)
+    : reactor_(reactor), pool_(pool), clock_(clock), settings_(settings) {
+  POLYLOG_ASSERT(catalog != nullptr && stores.kafka != nullptr);
+  cluster_id_ = catalog->cluster_id();
+  impl_ = std::make_shared<Impl>(*this, std::move(catalog), std::move(stores));
+  impl_->start_durability(fs, std::move(make_durability));
+}
+
+// Without close() this is an unclean stop, which costs a recovery and nothing else.
+Broker::~Broker() {
+  impl_->closing = true;
+  pool_.drain();
+  impl_->durability.reset();
+}
+
+void Broker::set_report(Report report) { impl_->report_to = std::move(report); }
+
+Result<std::vector<std::string>> Broker::load() { return impl_->load(); }
+
+void Broker::start_background() { impl_->start_background(); }
+
+bool Broker::closing() const { return impl_->closing; }
+
+Result<void> Broker::close() {
+  if (std::exchange(impl_->closing, true)) return {};
+  pool_.drain();
+  impl_->end_of_turn();
+  for (const auto& [log, state] : impl_->states) {
+    if (state->failed) continue;
+    // Clients have been told this epoch; a clean start must not go back behind it.
+    if (!state->epoch_begun && state->log->epoch() != no_epoch) {
+      if (const Result<void> begun = state->begin_epoch(); !begun) {
+        impl_->report("epoch not recorded: " + begun.error().to_string());
+      }
+    }
+    impl_->submit(*state);
+  }
+  impl_->durability->drain();
+  impl_->take_outcomes();
+  impl_->durability.reset();
+  const Error error{Errc::unavailable, "the broker is stopping"};
+  for (const auto& [log, state] : impl_->states) {
+    state->written.close(error);
+    state->durable.close(error);
+  }
+  return impl_->stores.kafka->close();
+}
+
+std::shared_ptr<Topic> Broker::find(const std::string& name) const {
+  const auto it = impl_->by_name.find(name);
+  return it == impl_->by_name.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<Topic> Broker::find(const Uuid& id) const {
+  const auto it = impl_->by_id.find(id);
+  return it == impl_->by_id.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<Partition> Broker::find(const std::string& topic, std::int32_t partition) const {
+  const auto it = impl_->by_name.find(topic);
+  if (it == impl_->by_name.end() || partition < 0) return nullptr;
+  const auto& partitions = it->second->partitions;
+  const auto index = static_cast<std::size_t>(partition);
+  return index < partitions.size() ? partitions[index] : nullptr;
+}
+
+std::vector<std::shared_ptr<Topic>> Broker::topics() const {
+  std::vector<std::shared_ptr<Topic>> all;
+  all.reserve(impl_->by_name.size());
+  for (const auto& [name, topic] : impl_->by_name) all.push_back(topic);
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a->name < b->name; });
+  return all;
+}
+
+void Broker::staged(LogState& state) { impl_->staged(state); }
+void Broker::submit(LogState& state) { impl_->submit(state); }
+
+storage::Store& Broker::store(storage::Layout layout) {
+  POLYLOG_ASSERT(layout == storage::Layout::kafka);
+  return *impl_->stores.kafka;
+}
+
+Async<Result<Offset>> Broker::delete_records(std::shared_ptr<Partition> partition, Offset before) {
+  if (closing()) co_return fail(Errc::unavailable, "the broker is stopping");
+  LogState& state = partition->log_state();
+  if (state.failed) co_return fail(Errc::unavailable, state.failure.to_string());
+  if (before > partition->high_watermark()) {
+    co_return fail(Errc::out_of_range, "offset " + std::to_string(before.value()) +
+                                           " is beyond the high watermark " +
+                                           std::to_string(partition->high_watermark().value()));
+  }
+  Result<void> raised;
+  std::function<void()> raise = [&raised, &partition, before] {
+    raised = partition->log().advance_start(before);
+  };
+  co_await pool_.run(std::move(raise));
+  if (!raised) co_return fail(std::move(raised).error());
+  partition->notify();
+  if (closing() || partition->removed()) {
+    co_return fail(Errc::unavailable, "deleted, but not known to be durable");
+  }
+  const std::uint64_t round = impl_->durability->submit(state.log);
+  Result<void> ended =
+      co_await impl_->rounds_done.reached(static_cast<std::int64_t>(round), INT64_MAX);
+  if (!ended) co_return fail(std::move(ended).error());
+  if (state.failed) co_return fail(state.failure);
+  co_return partition->log_start();
+}
+
+Async<Result<ProducerId>> Broker::next_producer_id() {
+  const std::shared_ptr<Impl> impl = impl_;
+  Impl::ProducerIds& ids = impl->producer_ids;
+  while (ids.next == ids.end) {
+    if (impl->closing) co_return fail(Errc::unavailable, "the broker is stopping");
+    if (ids.reserving) {  // share it, its failure too
+      Result<void> ended =
+          co_await ids.reservations.reached(ids.reservations.value() + 1, INT64_MAX);
+      if (!ended) co_return fail(std::move(ended).error());
+      if (!ids.last) co_return fail(ids.last.error());
+      continue;
+    }
+    ids.reserving = true;
+    Result<meta::ProducerIdBlock> block;
+    std::function<void()> reserve = [&block, catalog = impl->catalog.get()] {
+      block = catalog->reserve_producer_ids(producer_ids_per_block);
+    };
+    co_await pool_.run(std::move(reserve));
+    ids.reserving = false;
+    ids.last = {};
+    if (block) {
+      ids.next = block->first;
+      ids.end = block->first + block->count;
+    } else {
+      ids.last = fail(block.error());
+    }
+    ids.reservations.advance(ids.reservations.value() + 1);
+    if (!block) co_return fail(std::move(block).error());
+  }
+  const ProducerId given(ids.next++);
+  co_return given;
+}
+
+}  // namespace polylog::broker

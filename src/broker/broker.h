@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "broker/durability.h"
+#include "broker/partition.h"
+#include "broker/reactor.h"
+#include "broker/settings.h"
+#include "broker/topic_config.h"
+#include "meta/catalog.h"
+#include "storage/store.h"
+
+namespace polylog::broker {
+
+struct Topic {
+  std::string name;
+  Uuid id;
+  TopicConfig config;
+  std::map<std::string, std::string> overrides;
+  std::vector<std::shared_ptr<Partition>> partitions;
+  bool deleting = false;
+};
+
+struct NewTopic {
+  std::string name;
+  std::int32_t partitions = -1;          // -1: num.partitions
+  std::int16_t replication_factor = -1;  // -1: default.replication.factor; only 1 can be met
+  std::map<std::string, std::string> configs;
+  bool validate_only = false;
+};
+
+// The broker's state above the stores: topics and their partitions, who waits for what, and the
+// background work (retention, checkpoints, interval flushes). Reactor only unless said otherwise.
+class Broker {
+ public:
+  struct Stores {
+    std::unique_ptr<storage::Store> kafka;  // others join when their engines exist
+    // The file system they are on, opened before they were, so that no write error is missed.
+    // Null: syncs go file by file.
+    std::unique_ptr<fs::Volume> volume;
+  };
+  using MakeDurability = std::function<std::unique_ptr<Durability>(Durability::Completion)>;
+  using Report = std::function<void(const std::string& line)>;
+
+  // `fs` and `clock` outlive the broker; the stores are open (recovered) already.
+  // Tests bring their own durability; otherwise it is the threaded one. Destroyed before pool
+  // and reactor, when run() has returned.
+  Broker(Reactor& reactor, Pool& pool, fs::FileSystem& fs, const Clock& clock,
+         const Settings& settings, std::unique_ptr<meta::Catalog> catalog, Stores stores,
+         MakeDurability make_durability = nullptr);
+  ~Broker();
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
+
+  // Where failures of background work go, one line each; standard error unless set.
+  void set_report(Report report);
+
+  // Matches catalogue and stores, makes what the catalogue has and the disk has not, reports
+  // directories nobody knows, begins new epochs after an unclean stop. Before run().
+  Result<std::vector<std::string>> load();
+  // Starts retention, checkpoint and interval-flush timers.
+  void start_background();
+  // Clean stop: refuses new work, writes what is staged, drains durability, closes the stores.
+  // Waits; on the reactor's thread after run() has returned, never on a handler.
+  Result<void> close();
+  bool closing() const;
+
+  const Settings& settings() const { return settings_; }
+  const Clock& clock() const { return clock_; }
+  Reactor& reactor() { return reactor_; }
+  Pool& pool() { return pool_; }
+  const Uuid& cluster_id() const { return cluster_id_; }
+
+  // nullptr when missing or being deleted.
+  std::shared_ptr<Topic> find(const std::string& name) const;
+  std::shared_ptr<Topic> find(const Uuid& id) const;
+  std::shared_ptr<Partition> find(const std::string& topic, std::int32_t partition) const;
+  std::vector<std::shared_ptr<Topic>> topics() const;  // by name
+
+  // invalid (bad name, partitions, replication or config; `code` says which), exists.
+  enum class TopicError {
+    none, invalid_name, exists, invalid_partitions, invalid_replication_factor, invalid_config,
+    unknown, storage,
+  };
+  struct TopicOutcome {
+    TopicError error = TopicError::none;
+    std::string message;
+    std::shared_ptr<Topic> topic;  // null for validate_only
+  };
+  static constexpr std::int32_t partitions_per_topic_max = 10'000;
+  Async<TopicOutcome> create_topic(NewTopic request);
+  // Decided when the catalogue has noted it: the topic never comes back, whatever happens to its
+  // files afterwards.
+  Async<TopicOutcome> delete_topic(std::string name);
+  // `configs` are all overrides the topic has from now on.
+  Async<TopicOutcome> alter_topic(std::string name, std::map<std::string, std::string> configs);
+
+  // DeleteRecords: returns the new log start. Durable when it returns. out_of_range: beyond the
+  // high watermark.
+  Async<Result<Offset>> delete_records(std::shared_ptr<Partition> partition, Offset before);
+
+  // An id nobody else was or will be given.
+  Async<Result<ProducerId>> next_producer_id();
+
+  // Called by Partition::append: this turn's staged logs are written together at its end.
+  void staged(LogState& state);
+  // A sync round is to cover the log, whatever its flush policy.
+  void submit(LogState& state);
+  storage::Store& store(storage::Layout layout);
+
+ private:
+  struct Impl;
+  friend struct Impl;
+  Reactor& reactor_;
+  Pool& pool_;
+  const Clock& clock_;
+  const Settings& settings_;
+  Uuid cluster_id_;
+  std::shared_ptr<Impl> impl_;
+};
+
+// Kafka's rule: 1..249 of [a-zA-Z0-9._-], not "." or "..". invalid with a sentence otherwise.
+Result<void> check_topic_name(const std::string& name);
+
+}  // namespace polylog::broker

@@ -1,0 +1,219 @@
+#include "broker/durability.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "broker/broker_fakes.h"
+
+namespace polylog::broker {
+namespace {
+
+std::shared_ptr<FakeLog> dirty_log(std::int64_t end) {
+  auto log = std::make_shared<FakeLog>();
+  log->written = LogPosition(end);
+  return log;
+}
+
+using Logs = std::vector<std::shared_ptr<storage::Log>>;
+
+TEST(SyncRound, a_few_files_are_synced_one_by_one) {
+  FakeFileSystem fs;
+  const auto volume = fs.volume();
+  const auto a = dirty_log(3);
+  const auto b = dirty_log(5);
+  a->directories = {"data/a-0", "data"};
+  const auto outcomes = run_sync_round(fs, *volume, {a, b});
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_TRUE(outcomes[0].result);
+  EXPECT_EQ(outcomes[0].end, LogPosition(3));
+  EXPECT_EQ(outcomes[1].end, LogPosition(5));
+  EXPECT_EQ(a->file->syncs, 1);
+  EXPECT_EQ(b->file->syncs, 1);
+  EXPECT_EQ(fs.directory_syncs["data/a-0"], 1);
+  EXPECT_EQ(fs.directory_syncs["data"], 1);
+  EXPECT_EQ(fs.volume_syncs, 0);
+  EXPECT_EQ(a->durable, LogPosition(3));
+}
+
+TEST(SyncRound, many_files_are_synced_by_one_sync_of_the_volume) {
+  FakeFileSystem fs;
+  const auto volume = fs.volume();
+  Logs logs;
+  std::vector<std::shared_ptr<FakeLog>> fakes;
+  for (int i = 0; i < 100; ++i) logs.push_back(fakes.emplace_back(dirty_log(i + 1)));
+  const auto outcomes = run_sync_round(fs, *volume, logs);
+  EXPECT_EQ(fs.volume_syncs, 1);
+  for (std::size_t i = 0; i < fakes.size(); ++i) {
+    EXPECT_EQ(fakes[i]->file->syncs, 0);
+    EXPECT_EQ(fakes[i]->durable, fakes[i]->written);
+    EXPECT_TRUE(outcomes[i].result);
+  }
+}
+
+TEST(SyncRound, without_a_volume_many_files_are_synced_too) {
+  FakeFileSystem fs;
+  Logs logs;
+  std::vector<std::shared_ptr<FakeLog>> fakes;
+  for (int i = 0; i < 10; ++i) logs.push_back(fakes.emplace_back(dirty_log(1)));
+  run_sync_round(fs, nullptr, logs);
+  for (const auto& fake : fakes) EXPECT_EQ(fake->file->syncs, 1);
+}
+
+TEST(SyncRound, a_failed_sync_fails_every_log_that_was_dirty_in_it) {
+  FakeFileSystem fs;
+  const auto volume = fs.volume();
+  const auto good = dirty_log(1);
+  const auto bad = dirty_log(2);
+  const auto clean = dirty_log(0);
+  bad->file->sync_error = Errc::no_space;
+  const auto outcomes = run_sync_round(fs, *volume, {good, bad, clean});
+  EXPECT_FALSE(outcomes[0].result);
+  EXPECT_FALSE(outcomes[0].retriable);
+  EXPECT_FALSE(outcomes[1].result);
+  EXPECT_TRUE(outcomes[2].result);
+  EXPECT_TRUE(good->failed);
+  EXPECT_TRUE(bad->failed);
+  EXPECT_FALSE(clean->failed);
+  EXPECT_EQ(good->durable, LogPosition(0));
+}
+
+TEST(SyncRound, a_failed_sync_of_the_volume_fails_all) {
+  FakeFileSystem fs;
+  fs.volume_error = Errc::io;
+  const auto volume = fs.volume();
+  Logs logs;
+  for (int i = 0; i < 10; ++i) logs.push_back(dirty_log(1));
+  for (const auto& outcome : run_sync_round(fs, *volume, logs)) EXPECT_FALSE(outcome.result);
+}
+
+TEST(SyncRound, no_room_before_the_sync_is_retriable_and_hurts_nobody_else) {
+  FakeFileSystem fs;
+  const auto volume = fs.volume();
+  const auto full = dirty_log(4);
+  const auto other = dirty_log(2);
+  full->dirty_error = Errc::no_space;
+  const auto outcomes = run_sync_round(fs, *volume, {full, other});
+  EXPECT_FALSE(outcomes[0].result);
+  EXPECT_TRUE(outcomes[0].retriable);
+  EXPECT_FALSE(full->failed);
+  EXPECT_TRUE(outcomes[1].result);
+}
+
+TEST(SyncRound, another_error_before_the_sync_is_final) {
+  FakeFileSystem fs;
+  const auto volume = fs.volume();
+  const auto bad = dirty_log(4);
+  bad->dirty_error = Errc::io;
+  const auto outcomes = run_sync_round(fs, *volume, {bad});
+  EXPECT_FALSE(outcomes[0].result);
+  EXPECT_FALSE(outcomes[0].retriable);
+}
+
+TEST(SyncRound, a_directory_that_was_removed_meanwhile_fails_its_own_log_only) {
+  FakeFileSystem fs;
+  const auto volume = fs.volume();
+  const auto gone = dirty_log(1);
+  const auto other = dirty_log(1);
+  gone->directories = {"data/gone-0"};
+  fs.directory_errors["data/gone-0"] = Errc::not_found;
+  const auto outcomes = run_sync_round(fs, *volume, {gone, other});
+  EXPECT_FALSE(outcomes[0].result);
+  EXPECT_TRUE(outcomes[1].result);
+  EXPECT_EQ(other->durable, LogPosition(1));
+}
+
+TEST(SyncRound, a_log_with_nothing_dirty_is_durable_where_it_is) {
+  FakeFileSystem fs;
+  const auto log = dirty_log(9);
+  log->durable = LogPosition(9);
+  const auto outcomes = run_sync_round(fs, nullptr, {log});
+  ASSERT_EQ(outcomes.size(), 1U);
+  EXPECT_TRUE(outcomes[0].result);
+  EXPECT_EQ(outcomes[0].end, LogPosition(9));
+  EXPECT_EQ(log->file->syncs, 0);
+}
+
+TEST(SimulatedDurability, submitting_a_log_twice_is_one_submission_and_rounds_are_numbered) {
+  FakeFileSystem fs;
+  std::vector<Durability::Outcome> seen;
+  SimulatedDurability durability(fs, fs.volume(), [&](std::vector<Durability::Outcome> outcomes) {
+    seen.insert(seen.end(), outcomes.begin(), outcomes.end());
+  });
+  const auto log = dirty_log(1);
+  EXPECT_FALSE(durability.run_round());
+  EXPECT_EQ(durability.submit(log), 1U);
+  EXPECT_EQ(durability.submit(log), 1U);
+  EXPECT_TRUE(durability.run_round());
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].round, 1U);
+  EXPECT_EQ(durability.submit(log), 2U);
+  durability.drain();
+  EXPECT_EQ(seen.back().round, 2U);
+}
+
+// Holds the first sync until released.
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool entered = false, open = false;
+  void enter() {
+    std::unique_lock lock(mutex);
+    entered = true;
+    changed.notify_all();
+    changed.wait(lock, [this] { return open; });
+  }
+  void wait_entered() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return entered; });
+  }
+  void release() {
+    const std::lock_guard lock(mutex);
+    open = true;
+    changed.notify_all();
+  }
+};
+
+TEST(ThreadedDurability, what_is_submitted_during_a_round_shares_the_next_one) {
+  FakeFileSystem fs;
+  std::mutex mutex;
+  std::vector<std::vector<Durability::Outcome>> rounds;
+  const auto durability =
+      make_threaded_durability(fs, fs.volume(), [&](std::vector<Durability::Outcome> outcomes) {
+        const std::lock_guard lock(mutex);
+        rounds.push_back(std::move(outcomes));
+      });
+  const auto first = dirty_log(1);
+  Gate gate;
+  first->file->on_sync = [&gate] { gate.enter(); };
+  EXPECT_EQ(durability->submit(first), 1U);
+  gate.wait_entered();
+  std::vector<std::shared_ptr<FakeLog>> later;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(durability->submit(later.emplace_back(dirty_log(2))), 2U);
+  }
+  EXPECT_EQ(durability->submit(first), 2U);  // its round has begun already
+  gate.release();
+  durability->drain();
+  ASSERT_EQ(rounds.size(), 2U);
+  EXPECT_EQ(rounds[0].size(), 1U);
+  EXPECT_EQ(rounds[1].size(), 21U);
+  EXPECT_EQ(rounds[1][0].round, 2U);
+  EXPECT_EQ(fs.volume_syncs, 1);
+  for (const auto& log : later) EXPECT_EQ(log->durable, LogPosition(2));
+}
+
+TEST(ThreadedDurability, destroying_it_with_work_left_does_not_hang) {
+  FakeFileSystem fs;
+  std::atomic<int> rounds = 0;
+  auto durability = make_threaded_durability(
+      fs, nullptr, [&](const std::vector<Durability::Outcome>&) { ++rounds; });
+  for (int i = 0; i < 100; ++i) durability->submit(dirty_log(1));
+  durability.reset();
+  EXPECT_LE(rounds, 100);
+}
+
+}  // namespace
+}  // namespace polylog::broker

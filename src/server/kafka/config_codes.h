@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "broker/topic_config.h"
+
+namespace polylog::server::kafka {
+
+// Where a value comes from and what type it has (Kafka wire protocol, "Configs").
+constexpr std::int8_t config_source(broker::ConfigEntry::Source source) {
+  switch (source) {
+    case broker::ConfigEntry::Source::topic: return 1;
+    case broker::ConfigEntry::Source::broker: return 4;
+    case broker::ConfigEntry::Source::default_value: return 5;
+  }
+  return 0;
+}
+
+constexpr std::int8_t config_type(broker::ConfigKey::Type type) {
+  switch (type) {
+    case broker::ConfigKey::Type::boolean: return 1;
+    case broker::ConfigKey::Type::string: return 2;
+    case broker::ConfigKey::Type::integer: return 3;
+    case broker::ConfigKey::Type::long_integer: return 5;
+    case broker::ConfigKey::Type::real: return 6;
+    case broker::ConfigKey::Type::list: return 7;
+  }
+  return 0;
+}
+
+inline constexpr std::int8_t topic_resource = 2;
+inline constexpr std::int8_t broker_resource = 4;
+
+}  // namespace polylog::server::kafka

@@ -1,0 +1,149 @@
+#include "server/kafka/service.h"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "bytes/reader.h"
+#include "server/kafka/handlers.h"
+#include "server/net/listener.h"
+
+namespace polylog::server::kafka {
+namespace {
+
+using protocol::kafka::ApiKey;
+using protocol::kafka::RequestHeader;
+
+// Reads headers and hands requests to their handlers.
+class Dispatcher final : public FrameHandler, public std::enable_shared_from_this<Dispatcher> {
+ public:
+  Dispatcher(std::shared_ptr<Context> context, const Peer& peer)
+      : context_(std::move(context)), client_(std::make_shared<Client>(peer, context_)) {}
+
+  Async<void> on_frame(Slice frame, ResponseSlot slot) override {
+    Result<RequestHeader> header = read_header(frame);
+    if (!header) {
+      refuse(header.error().to_string());
+      slot.close();
+      co_return;
+    }
+    const Api* api = find_api(header->api_key);
+    if (api == nullptr) {
+      refuse("API key " + std::to_string(header->api_key) + " is not served");
+      slot.close();
+      co_return;
+    }
+    ApiCounters& counters = context_->api_counters.at(header->api_key);
+    counters.requests->add();
+    counters.request_bytes->add(frame.size());
+    Reply reply(*context_, client_, counters, *header, std::move(slot));
+    if (header->api_version < api->first || header->api_version > api->last) {
+      refuse_version(*api, reply);
+      co_return;
+    }
+    Call call;
+    call.version = header->api_version;
+    call.client_id = std::move(header->client_id);
+    call.body = header->body(frame);
+    frame = {};
+    co_await api->handle(*context_, client_, std::move(call), std::move(reply));
+  }
+
+  void on_end() override {
+    client_->ended = true;
+    if (client_->fetch_waits != nullptr) client_->fetch_waits->raise();
+  }
+
+ private:
+  // The header of a version of ApiVersions that nobody knows yet may have any tail: what its
+  // answer needs stands in front.
+  static Result<RequestHeader> read_header(const Slice& frame) {
+    ByteReader in(frame.view());
+    RequestHeader header;
+    header.api_key = in.i16();
+    header.api_version = in.i16();
+    header.correlation_id = in.i32();
+    const Api* versions = find_api(static_cast<std::int16_t>(ApiKey::api_versions));
+    if (in.ok() && header.api_key == static_cast<std::int16_t>(ApiKey::api_versions) &&
+        (header.api_version < versions->first || header.api_version > versions->last)) {
+      return header;
+    }
+    return RequestHeader::decode(frame);
+  }
+
+  void refuse_version(const Api& api, Reply& reply) {
+    if (api.key == ApiKey::api_versions) {
+      reply.send(unsupported_api_versions(), 0);
+    } else {
+      reply.close("the version is not served");
+    }
+  }
+
+  void refuse(const std::string& why) {
+    log_warn(context_->refused_requests, "kafka: closed " + client_->peer.address + ": " + why);
+  }
+
+  std::shared_ptr<Context> context_;
+  ClientPtr client_;
+};
+
+std::shared_ptr<Context> make_context(broker::Broker& broker, Metrics& metrics) {
+  auto context = std::make_shared<Context>(broker, metrics);
+  for (const Api& api : apis()) {
+    const std::string label = "api=\"" + std::string(protocol::kafka::name(api.key)) + "\"";
+    ApiCounters& counters = context->api_counters[static_cast<std::int16_t>(api.key)];
+    counters.requests = &metrics.counter("polylog_kafka_requests_total", "Requests.", label);
+    counters.nanoseconds =
+        &metrics.counter("polylog_kafka_request_seconds_total",
+                         "Time from requests to their answers, waiting included.", label, 1e-9);
+    counters.request_bytes =
+        &metrics.counter("polylog_kafka_request_bytes_total", "Bytes of requests.", label);
+    counters.response_bytes =
+        &metrics.counter("polylog_kafka_response_bytes_total", "Bytes of answers.", label);
+  }
+  const std::weak_ptr<Context> weak = context;
+  metrics.gauge("polylog_fetch_sessions", "Incremental fetch sessions that are open.", [weak] {
+    const auto alive = weak.lock();
+    return alive ? static_cast<double>(alive->fetch_sessions.size()) : 0.0;
+  });
+  return context;
+}
+
+}  // namespace
+
+struct KafkaService::Impl {
+  std::shared_ptr<Context> context;
+  std::unique_ptr<Listener> listener;
+};
+
+KafkaService::KafkaService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+KafkaService::~KafkaService() = default;
+
+Result<std::unique_ptr<KafkaService>> KafkaService::open(broker::Broker& broker, Metrics& metrics,
+                                                         const std::string& address) {
+  const broker::Settings& settings = broker.settings();
+  auto impl = std::make_unique<Impl>();
+  impl->context = make_context(broker, metrics);
+  ListenerOptions options;
+  options.protocol = "kafka";
+  options.address = address;
+  options.frame_bytes_max = static_cast<std::size_t>(settings.socket_request_max_bytes);
+  options.connections_max = static_cast<std::size_t>(settings.max_connections);
+  options.idle_ms_max = settings.connections_max_idle_ms;
+  const std::shared_ptr<Context> context = impl->context;
+  const auto make_handler = [context](const Peer& peer) {
+    return std::make_shared<Dispatcher>(context, peer);
+  };
+  POLYLOG_ASSIGN(listener, Listener::open(broker.reactor().context(), std::move(options),
+                                          make_handler, metrics));
+  impl->listener = std::move(listener);
+  return std::unique_ptr<KafkaService>(new KafkaService(std::move(impl)));
+}
+
+void KafkaService::start() { impl_->listener->start(); }
+void KafkaService::stop() { impl_->listener->stop(); }
+void KafkaService::abort() { impl_->listener->abort(); }
+std::uint16_t KafkaService::port() const { return impl_->listener->port(); }
+std::string KafkaService::address() const { return impl_->listener->address(); }
+std::size_t KafkaService::connections() const { return impl_->listener->connections(); }
+
+}  // namespace polylog::server::kafka

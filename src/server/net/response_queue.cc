@@ -1,0 +1,35 @@
+#include "server/net/response_queue.h"
+
+#include "base/assert.h"
+
+namespace polylog::server {
+
+std::uint64_t ResponseQueue::open() {
+  slots_.emplace_back();
+  ++unanswered_;
+  return first_ + slots_.size() - 1;
+}
+
+void ResponseQueue::answer(std::uint64_t sequence, Answer answer) {
+  POLYLOG_ASSERT(sequence >= first_ && sequence - first_ < slots_.size());
+  std::optional<Answer>& slot = slots_[sequence - first_];
+  POLYLOG_ASSERT(!slot);
+  held_bytes_ += answer.bytes.size();
+  slot = std::move(answer);
+  --unanswered_;
+}
+
+ResponseQueue::Ready ResponseQueue::take_ready() {
+  Ready ready;
+  while (anything_ready() && !ready.close) {
+    Answer answer = std::move(*slots_.front());
+    slots_.pop_front();
+    ++first_;
+    held_bytes_ -= answer.bytes.size();
+    if (answer.kind == Answer::Kind::bytes) ready.chains.push_back(std::move(answer.bytes));
+    ready.close = answer.kind == Answer::Kind::close;
+  }
+  return ready;
+}
+
+}  // namespace polylog::server

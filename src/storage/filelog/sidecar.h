@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "fs/file_system.h"
+#include "record/epochs.h"
+#include "storage/filelog/block_sums.h"
+#include "storage/store.h"
+
+// What tells a torn tail from bit rot without changing a byte of a foreign layout: one
+// append-only, self-checksummed file per store. Format: docs/formats/sidecar.md.
+//
+// Everything in it is a lower bound: a record is written after the sync it describes returned
+// and is never itself synced on the acknowledgement path. A lost tail of the file costs a longer
+// scan at the next start, never a wrong conclusion.
+namespace polylog::storage {
+
+// What binds a note to a file. Equal identity: nobody has written to it since.
+struct FileIdentity {
+  std::uint64_t size = 0;
+  std::uint64_t inode = 0;
+  std::int64_t modified_ns = 0;
+  bool operator==(const FileIdentity&) const = default;
+  static FileIdentity of(const fs::FileInfo& info) {
+    return {info.size, info.inode, info.modified_ns};
+  }
+};
+
+// One data file of a log; the key is its base (kafka: base offset).
+struct FileNote {
+  std::uint64_t inode = 0;
+  BlockSums sums;                      // of the durable prefix; sums.size() bytes
+  std::optional<FileIdentity> sealed;  // when it was sealed, or at a clean stop
+};
+
+// Where a recovery scan may begin, with the state the log had there.
+struct RecoveryPoint {
+  std::int64_t base = 0;        // of the data file
+  std::uint64_t position = 0;   // in it
+  std::int64_t offset = 0;      // of the first record at or beyond that position
+  std::uint32_t index_entries = 0;
+  std::uint32_t time_entries = 0;
+  Timestamp max_timestamp = no_timestamp;
+  std::int64_t max_timestamp_offset = -1;
+  Timestamp first_timestamp = no_timestamp;  // largest of the file's first batch
+  std::vector<EpochList::Entry> epochs;
+  std::vector<std::uint8_t> producers;  // in the layout's own encoding
+};
+
+struct LogNote {
+  std::uint32_t id = 0;  // of this log in the sidecar file
+  Uuid topic;
+  LogPosition durable{0};
+  std::map<std::int64_t, FileNote> files;
+  std::optional<RecoveryPoint> recovery;
+  std::optional<LogConfig> config;
+};
+
+// Everything a sidecar file says, by log name (kafka: the partition directory's name).
+struct SidecarState {
+  std::map<std::string, LogNote> logs;
+  // Identities of the layout's own progress file that we may have left behind: the last two
+  // written. Any other one there means that another program has run on the directory since.
+  std::vector<FileIdentity> marks;
+  bool clean = false;  // the last record says a clean stop
+  bool found = false;
+};
+
+// Of one file in one sync round: what became durable.
+struct RoundFile {
+  std::int64_t base = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t durable_bytes = 0;
+  std::uint32_t first_block = 0;  // number of blocks[0]
+  std::vector<BlockSums::Block> blocks;
+  BlockSums::Block tail;
+};
+
+// The file, open for appending. Thread-safe. Methods without a Result are lower-bound notes: when
+// one can't be written the sidecar falls silent until rewrite() succeeds.
+class Sidecar {
+ public:
+  // Reads what is there (a missing or torn file is not an error) and opens it for appending.
+  // On a full disk the sidecar opens silent.
+  static Result<std::unique_ptr<Sidecar>> open(fs::FileSystem& fs, const std::string& path,
+                                               SidecarState& state);
+
+  std::uint32_t begin_log(const std::string& name, const Uuid& topic);
+  void end_log(std::uint32_t id);
+  void round(std::uint32_t id, LogPosition durable, const std::vector<RoundFile>& files);
+  void sealed(std::uint32_t id, std::int64_t base, const FileIdentity& identity);
+  void files_dropped(std::uint32_t id, std::int64_t below_base);
+  void recovery_point(std::uint32_t id, const RecoveryPoint& point);
+  void config(std::uint32_t id, const LogConfig& config);
+  void clean_stop();
+
+  // Synced before they return: what follows them must not become durable first.
+  Result<void> mark(const FileIdentity& progress_file);
+  Result<void> cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes, LogPosition end);
+
+  // Replaces the file by one that says exactly `state` (ids are given anew and written back).
+  Result<void> rewrite(SidecarState& state);
+  // Says nothing more until the next rewrite.
+  void silence();
+  // True when the file has grown enough, or fallen silent, for a rewrite to pay.
+  bool wants_rewrite() const;
+
+ private:
+  Sidecar(fs::FileSystem& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+  bool append(std::uint8_t type, ByteView payload);
+  Result<void> append_synced(std::uint8_t type, ByteView payload);
+
+  fs::FileSystem& fs_;
+  const std::string path_;
+  mutable std::mutex mutex_;
+  fs::FilePtr file_;
+  std::uint64_t size_ = 0;
+  std::uint64_t rewritten_size_ = 0;
+  std::uint32_t next_id_ = 1;
+  bool silent_ = false;
+};
+
+// The decoder, for dump, verify and the fuzz target: applies every whole record of `bytes` to
+// `state` and returns how many bytes they take.
+std::size_t decode_sidecar(ByteView bytes, SidecarState& state);
+
+}  // namespace polylog::storage

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "bytes/writer.h"
+#include "storage/filelog/sidecar.h"
+
+// Records of the sidecar file (docs/formats/sidecar.md), big-endian.
+namespace polylog::storage {
+
+inline constexpr std::string_view sidecar_magic = "PLSIDE01";
+
+namespace sidecar_type {
+inline constexpr std::uint8_t begin_log = 1;
+inline constexpr std::uint8_t round = 2;
+inline constexpr std::uint8_t recovery_point = 3;
+inline constexpr std::uint8_t sealed = 4;
+inline constexpr std::uint8_t files_dropped = 5;
+inline constexpr std::uint8_t end_log = 6;
+inline constexpr std::uint8_t config = 7;
+inline constexpr std::uint8_t mark = 8;
+inline constexpr std::uint8_t cut = 9;
+inline constexpr std::uint8_t clean_stop = 10;
+}  // namespace sidecar_type
+
+std::vector<std::uint8_t> encode_begin_log(std::uint32_t id, const Uuid& topic,
+                                           std::string_view name);
+std::vector<std::uint8_t> encode_end_log(std::uint32_t id);
+std::vector<std::uint8_t> encode_round(std::uint32_t id, LogPosition durable,
+                                       const std::vector<RoundFile>& files);
+std::vector<std::uint8_t> encode_sealed(std::uint32_t id, std::int64_t base,
+                                        const FileIdentity& identity);
+std::vector<std::uint8_t> encode_files_dropped(std::uint32_t id, std::int64_t below_base);
+std::vector<std::uint8_t> encode_recovery_point(std::uint32_t id, const RecoveryPoint& point);
+std::vector<std::uint8_t> encode_config(std::uint32_t id, const LogConfig& config);
+std::vector<std::uint8_t> encode_mark(const FileIdentity& identity);
+std::vector<std::uint8_t> encode_cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes,
+                                     LogPosition end);
+
+// Applies records to a state, in file order.
+class SidecarDecoder {
+ public:
+  explicit SidecarDecoder(SidecarState& state) : state_(state) {}
+  // False: not a record this version knows, or its fields don't fit; nothing after it counts.
+  bool apply(std::uint8_t type, ByteView payload);
+
+ private:
+  LogNote* find(std::uint32_t id);
+  bool apply_round(ByteView payload);
+  bool apply_recovery_point(ByteView payload);
+  bool apply_config(ByteView payload);
+  bool apply_begin_log(ByteView payload);
+  bool apply_small(std::uint8_t type, ByteView payload);
+  bool apply_cut(ByteView payload);
+
+  SidecarState& state_;
+  std::unordered_map<std::uint32_t, std::string> names_;
+};
+
+}  // namespace polylog::storage

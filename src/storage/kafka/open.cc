@@ -1,0 +1,202 @@
+#include <algorithm>
+
+#include "format/kafka/checkpoint.h"
+#include "format/kafka/names.h"
+#include "storage/kafka/store.h"
+
+// Opening a Kafka log directory: who owns it, what may be believed, then each partition.
+namespace polylog::storage::kafka {
+namespace {
+
+constexpr std::size_t checkpoint_bytes_max = std::size_t{64} << 20;
+constexpr std::string_view sidecar_name = "kafka.sidecar";
+
+}  // namespace
+
+class StoreOpening {
+ public:
+  StoreOpening(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config)
+      : fs_(fs), config_(config), store_(new KafkaStore(fs, clock, config)) {}
+
+  Result<Opened> run() {
+    POLYLOG_TRY(fs::create_directories(fs_, config_.directory));
+    POLYLOG_TRY(fs::create_directories(fs_, config_.sidecar_directory));
+    POLYLOG_ASSIGN(lock, fs_.lock(store_->path(".lock")));
+    store_->lock_ = std::move(lock);
+    POLYLOG_TRY(list_directories());
+    POLYLOG_TRY(check_identity());
+    POLYLOG_TRY(judge_evidence());
+    POLYLOG_TRY(load_partitions());
+    POLYLOG_TRY(sync_recovered());
+    report_.clean = clean_;
+    report_.partitions = store_->logs_.size();
+    return Opened{std::move(store_), std::move(report_)};
+  }
+
+ private:
+  // Everything at the root is looked at before anything is changed.
+  Result<void> list_directories() {
+    POLYLOG_ASSIGN(names, fs_.list(config_.directory));
+    for (const std::string& name : names) {
+      POLYLOG_ASSIGN(info, fs_.info(store_->path(name)));
+      if (!info.directory) continue;
+      if (format::kafka::exempt_directory(name)) continue;
+      const auto parsed = format::kafka::parse_partition_directory(name);
+      if (!parsed) {
+        return fail(Errc::invalid, store_->path(name) +
+                                       " is not a partition directory; " + config_.directory +
+                                       " does not look like a Kafka log directory");
+      }
+      using Stage = format::kafka::DirectoryStage;
+      if (parsed->stage == Stage::live) partitions_.push_back(parsed->id);
+      if (parsed->stage == Stage::deleted) doomed_.push_back(name);
+      if (parsed->stage == Stage::stray || parsed->stage == Stage::future) {
+        report_.notes.push_back(store_->path(name) + " is left alone: not a live replica");
+      }
+    }
+    return {};
+  }
+
+  Result<void> check_identity() {
+    const std::string path = store_->path(format::kafka::meta_properties_file);
+    if (!fs::exists(fs_, path)) {
+      format::kafka::MetaProperties identity;
+      identity.cluster_id = config_.cluster_id.to_string();
+      identity.node_id = config_.node_id;
+      identity.directory_id = Uuid::random();
+      const std::string text = format::kafka::format_meta_properties(identity);
+      return fs::replace_file(fs_, path, as_bytes(text));
+    }
+    POLYLOG_ASSIGN(bytes, fs::read_file(fs_, path, checkpoint_bytes_max));
+    auto identity = format::kafka::parse_meta_properties(as_text(bytes));
+    if (!identity) return fail(Errc::corrupt, path + ": " + identity.error().context);
+    if (identity->cluster_id != config_.cluster_id.to_string()) {
+      return fail(Errc::invalid, path + " belongs to cluster " + identity->cluster_id +
+                                     ", not to " + config_.cluster_id.to_string());
+    }
+    return {};
+  }
+
+  Result<void> judge_evidence() {
+    POLYLOG_ASSIGN(sidecar,
+                   Sidecar::open(fs_, fs::join(config_.sidecar_directory, sidecar_name), state_));
+    store_->context_.sidecar = std::move(sidecar);
+    const std::string marker = store_->path(format::kafka::clean_shutdown_file);
+    clean_ = fs::exists(fs_, marker);
+    believe_ = state_.found && marks_match() && (!clean_ || state_.clean);
+    if (state_.found && !believe_) {
+      report_.notes.push_back(config_.directory +
+                              ": another program has run on this directory since polylog did; its "
+                              "own rules of recovery apply and the sidecar is made anew");
+    }
+    store_->marks_ = state_.marks;
+    if (clean_) {
+      // Gone before any log is opened: a crash from here on is not an orderly stop.
+      POLYLOG_TRY(fs_.remove(marker));
+      POLYLOG_TRY(fs_.sync_directory(config_.directory));
+    }
+    POLYLOG_TRY(read_offsets(format::kafka::recovery_point_checkpoint_file, recovery_points_));
+    return read_offsets(format::kafka::log_start_checkpoint_file, log_starts_);
+  }
+
+  bool marks_match() const {
+    const auto info = fs_.info(store_->path(format::kafka::recovery_point_checkpoint_file));
+    if (!info) return state_.marks.empty();
+    const FileIdentity identity = FileIdentity::of(*info);
+    return std::find(state_.marks.begin(), state_.marks.end(), identity) != state_.marks.end();
+  }
+
+  Result<void> read_offsets(std::string_view name, KafkaStore::Offsets& offsets) {
+    auto bytes = fs::read_file(fs_, store_->path(name), checkpoint_bytes_max);
+    if (!bytes) {
+      return bytes.error().code == Errc::not_found ? Result<void>() : fail(bytes.error());
+    }
+    auto parsed = format::kafka::parse_offset_checkpoint(as_text(*bytes));
+    if (!parsed) {
+      report_.notes.push_back(store_->path(name) + " does not read and counts as empty: " +
+                              parsed.error().context);
+      return {};
+    }
+    for (const auto& entry : *parsed) offsets[entry.id] = entry.offset.value();
+    return {};
+  }
+
+  Result<void> load_partitions() {
+    for (const TopicPartition& id : partitions_) {
+      auto loaded = load_partition(id);
+      if (loaded) continue;
+      // One partition that can't be opened must not keep the others from being served.
+      report_.notes.push_back(store_->directory_of(id) +
+                              " is not served: " + loaded.error().to_string());
+    }
+    for (const std::string& name : doomed_) {
+      if (auto removed = fs::remove_tree(fs_, store_->path(name)); !removed) {
+        report_.notes.push_back(removed.error().to_string());
+      }
+    }
+    return {};
+  }
+
+  Result<void> load_partition(const TopicPartition& id) {
+    const std::string directory = store_->directory_of(id);
+    POLYLOG_ASSIGN(bytes, fs::read_file(
+                              fs_, fs::join(directory, format::kafka::partition_metadata_file),
+                              checkpoint_bytes_max));
+    POLYLOG_ASSIGN(topic, format::kafka::parse_partition_metadata(as_text(bytes)));
+    LogConfig config = config_.defaults;
+    KafkaLog::Evidence evidence;
+    evidence.clean = clean_;
+    const auto note = state_.logs.find(format::kafka::partition_directory_name(id));
+    if (note != state_.logs.end() && note->second.topic == topic) {
+      if (note->second.config) config = *note->second.config;
+      if (believe_) evidence.note = &note->second;
+    } else {
+      config.retention_suspended = true;
+    }
+    if (const auto at = recovery_points_.find(id); at != recovery_points_.end()) {
+      evidence.recovery_point = at->second;
+    }
+    if (const auto at = log_starts_.find(id); at != log_starts_.end()) {
+      evidence.log_start = at->second;
+    }
+    auto log = std::make_shared<KafkaLog>(store_->context_, id, topic, directory, config);
+    POLYLOG_TRY(log->recover(evidence, report_));
+    store_->logs_.emplace(id, std::move(log));
+    return {};
+  }
+
+  // One round for everything that recovery wrote, before anything is served.
+  Result<void> sync_recovered() {
+    if (!clean_ || report_.bytes_truncated > 0) {
+      POLYLOG_ASSIGN(volume, fs_.open_volume(config_.directory));
+      POLYLOG_TRY(volume->sync());
+      for (const auto& [id, log] : store_->logs_) log->all_synced();
+    }
+    if (auto rewritten = store_->rewrite_sidecar(false); !rewritten) {
+      // A full disk: the old sidecar stays a lower bound, and nothing more is said in it.
+      report_.notes.push_back("the sidecar can't be written now: " +
+                              rewritten.error().to_string());
+      store_->context_.sidecar->silence();
+    }
+    return {};
+  }
+
+  fs::FileSystem& fs_;
+  const StoreConfig& config_;
+  std::unique_ptr<KafkaStore> store_;
+  Recovery report_;
+  std::vector<TopicPartition> partitions_;
+  std::vector<std::string> doomed_;
+  SidecarState state_;
+  KafkaStore::Offsets recovery_points_, log_starts_;
+  bool clean_ = false;
+  bool believe_ = false;
+};
+
+Result<Opened> KafkaStore::open(fs::FileSystem& fs, const Clock& clock,
+                                const StoreConfig& config) {
+  StoreOpening opening(fs, clock, config);
+  return opening.run();
+}
+
+}  // namespace polylog::storage::kafka

@@ -1,0 +1,348 @@
+#include "storage/kafka/segment.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "bytes/writer.h"
+#include "storage/filelog/fixed_entries.h"
+
+namespace polylog::storage::kafka {
+namespace {
+
+using format::kafka::OffsetIndexEntry;
+using format::kafka::SegmentFile;
+using format::kafka::TimeIndexEntry;
+
+constexpr std::size_t index_entry_bytes = OffsetIndexEntry::bytes;
+constexpr std::size_t time_entry_bytes = TimeIndexEntry::bytes;
+constexpr std::size_t aborted_entry_bytes = format::kafka::transaction_index_entry_bytes;
+
+// Appends encoded entries at their place in an index file, making the file when it is missing.
+Result<fs::FilePtr> write_entries(SegmentContext& context, const std::string& path,
+                                  std::uint64_t at, ByteView bytes) {
+  POLYLOG_ASSIGN(file, context.fs.open(path, fs::OpenMode::create));
+  if (!bytes.empty()) POLYLOG_TRY(file->write(at, bytes));
+  return file;
+}
+
+}  // namespace
+
+FrameSize BatchDecoder::frame_size(ByteView window) const {
+  if (window.size() < format::kafka::header_bytes) {
+    return {FrameSize::Kind::more, format::kafka::header_bytes};
+  }
+  // How much follows is the scan's to know: a frame that runs past the end is torn there.
+  const format::kafka::FrameHead frame = format::kafka::next_frame(
+      window.first(format::kafka::header_bytes), std::numeric_limits<std::uint64_t>::max());
+  switch (frame.state) {
+    case format::kafka::FrameState::complete: return {FrameSize::Kind::complete, frame.size};
+    case format::kafka::FrameState::zeros: return {FrameSize::Kind::end, 0};
+    case format::kafka::FrameState::torn:
+    case format::kafka::FrameState::legacy:
+    case format::kafka::FrameState::corrupt: return {FrameSize::Kind::corrupt, 0};
+  }
+  return {FrameSize::Kind::corrupt, 0};
+}
+
+Segment::Segment(SegmentContext context, std::string directory, std::int64_t base_offset)
+    : base(base_offset),
+      created(context.clock.now()),
+      context_(context),
+      directory_(std::move(directory)) {}
+
+std::string Segment::path(SegmentFile file) const {
+  return fs::join(directory_, format::kafka::segment_file_name(Offset(base), file));
+}
+
+Result<fs::FilePtr> Segment::data() const {
+  if (held != nullptr) return held;
+  return context_.files.open(path(SegmentFile::log));
+}
+
+void Segment::note_batch(const BatchInfo& batch, std::uint64_t position, std::uint64_t bytes,
+                         const LogConfig& config) {
+  if (position == 0) first_timestamp = batch.max_timestamp;
+  if (batch.max_timestamp > max_timestamp) {
+    max_timestamp = batch.max_timestamp;
+    max_timestamp_offset = batch.last.value();
+  }
+  if (bytes_since_index > static_cast<std::uint64_t>(config.index_interval_bytes)) {
+    index_pending.push_back({static_cast<std::int32_t>(batch.last.value() - base),
+                             static_cast<std::int32_t>(position)});
+    close_time_index();
+    bytes_since_index = 0;
+  }
+  bytes_since_index += bytes;
+}
+
+void Segment::close_time_index() {
+  // REQUIRES the last entry to be known: loaded with the segment, kept up to date since.
+  POLYLOG_ASSERT(last_time.has_value());
+  if (max_timestamp.value() <= last_time->timestamp) return;
+  last_time = TimeIndexEntry{max_timestamp.value(),
+                             static_cast<std::int32_t>(max_timestamp_offset - base)};
+  time_pending.push_back(*last_time);
+}
+
+bool Segment::index_full(const LogConfig& config) const {
+  const auto index_max = static_cast<std::size_t>(config.segment_index_bytes) / index_entry_bytes;
+  const auto time_max = static_cast<std::size_t>(config.segment_index_bytes) / time_entry_bytes;
+  return index_entries + index_pending.size() >= index_max ||
+         time_entries + time_pending.size() + 1 >= time_max;
+}
+
+Segment::Unsaved Segment::unsaved() const {
+  return {index_entries, time_entries, aborted_entries,
+          index_pending, time_pending, aborted_pending};
+}
+
+Result<std::vector<fs::FilePtr>> Segment::save(const Unsaved& unsaved) {
+  ByteWriter index, time;
+  for (const OffsetIndexEntry& entry : unsaved.index) index.bytes(format::kafka::encode(entry));
+  for (const TimeIndexEntry& entry : unsaved.time) time.bytes(format::kafka::encode(entry));
+  std::vector<fs::FilePtr> files;
+  POLYLOG_ASSIGN(index_file,
+                 write_entries(context_, path(SegmentFile::index), unsaved.index_from * index_entry_bytes,
+                               index.take_bytes()));
+  POLYLOG_ASSIGN(time_file,
+                 write_entries(context_, path(SegmentFile::timeindex), unsaved.time_from * time_entry_bytes,
+                               time.take_bytes()));
+  files.push_back(index_file);
+  files.push_back(time_file);
+  if (!unsaved.aborted.empty()) {
+    ByteWriter aborted;
+    for (const AbortedTransaction& entry : unsaved.aborted) {
+      aborted.bytes(format::kafka::encode(entry));
+    }
+    POLYLOG_ASSIGN(aborted_file,
+                   write_entries(context_, path(SegmentFile::txnindex),
+                                 unsaved.aborted_from * aborted_entry_bytes,
+                                 aborted.take_bytes()));
+    files.push_back(aborted_file);
+  }
+  return files;
+}
+
+void Segment::saved(const Unsaved& unsaved) {
+  const auto drop = [](auto& pending, std::size_t count) {
+    pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(count));
+    if (pending.empty()) pending.shrink_to_fit();
+  };
+  drop(index_pending, unsaved.index.size());
+  drop(time_pending, unsaved.time.size());
+  drop(aborted_pending, unsaved.aborted.size());
+  index_entries += static_cast<std::uint32_t>(unsaved.index.size());
+  time_entries += static_cast<std::uint32_t>(unsaved.time.size());
+  aborted_entries += static_cast<std::uint32_t>(unsaved.aborted.size());
+}
+
+Result<std::uint32_t> Segment::entries_in(SegmentFile which, std::size_t entry_bytes) const {
+  const auto info = context_.fs.info(path(which));
+  if (!info) {
+    if (info.error().code == Errc::not_found) return std::uint32_t{0};
+    return fail(info.error());
+  }
+  return static_cast<std::uint32_t>(info->size / entry_bytes);
+}
+
+Result<std::optional<OffsetIndexEntry>> Segment::index_floor(std::int64_t relative) const {
+  const auto beyond = std::find_if(index_pending.begin(), index_pending.end(), [&](const auto& e) {
+    return e.relative_offset > relative;
+  });
+  if (beyond != index_pending.begin()) return std::optional(*std::prev(beyond));
+  if (index_entries == 0) return std::optional<OffsetIndexEntry>();
+  POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::index)));
+  const FixedEntries entries(*file, index_entry_bytes, index_entries);
+  POLYLOG_ASSIGN(at, entries.last_where([&](ByteView bytes) {
+    return format::kafka::decode_offset_index_entry(bytes).relative_offset <= relative;
+  }));
+  if (!at) return std::optional<OffsetIndexEntry>();
+  POLYLOG_ASSIGN(bytes, entries.entry(*at));
+  return std::optional(format::kafka::decode_offset_index_entry(bytes));
+}
+
+Result<std::uint64_t> Segment::locate(std::int64_t offset, std::uint64_t end, bool wait) const {
+  const auto entry = index_floor(offset - base);
+  // An index is a hint: one that can't be read costs a longer scan, nothing else.
+  if (!entry || !*entry) return std::uint64_t{0};
+  const auto position = static_cast<std::uint64_t>(static_cast<std::uint32_t>((*entry)->position));
+  if (position >= end) return std::uint64_t{0};
+  POLYLOG_ASSIGN(file, data());
+  std::array<std::uint8_t, format::kafka::header_bytes> head{};
+  POLYLOG_ASSIGN(got, file->read(position, head, wait));
+  if (got != head.size()) return std::uint64_t{0};
+  const auto header = format::kafka::parse_header(head);
+  const std::int64_t indexed = base + (*entry)->relative_offset;
+  if (!header || header->last_offset().value() != indexed) return std::uint64_t{0};
+  return position;
+}
+
+Result<TimeIndexEntry> Segment::largest_time() const {
+  if (!last_time) {
+    TimeIndexEntry last{-1, 0};
+    if (time_entries > 0) {
+      POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::timeindex)));
+      const FixedEntries entries(*file, time_entry_bytes, time_entries);
+      POLYLOG_ASSIGN(bytes, entries.entry(time_entries - 1));
+      last = format::kafka::decode_time_index_entry(bytes);
+    }
+    last_time = last;
+  }
+  if (max_timestamp.value() <= last_time->timestamp) return *last_time;
+  return TimeIndexEntry{max_timestamp.value(),
+                        static_cast<std::int32_t>(max_timestamp_offset - base)};
+}
+
+Result<std::optional<TimeIndexEntry>> Segment::time_entry_floor(Timestamp at) const {
+  const auto beyond = std::find_if(time_pending.begin(), time_pending.end(), [&](const auto& e) {
+    return e.timestamp > at.value();
+  });
+  if (beyond != time_pending.begin()) return std::optional(*std::prev(beyond));
+  if (time_entries == 0) return std::optional<TimeIndexEntry>();
+  POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::timeindex)));
+  const FixedEntries entries(*file, time_entry_bytes, time_entries);
+  POLYLOG_ASSIGN(found, entries.last_where([&](ByteView bytes) {
+    return format::kafka::decode_time_index_entry(bytes).timestamp <= at.value();
+  }));
+  if (!found) return std::optional<TimeIndexEntry>();
+  POLYLOG_ASSIGN(bytes, entries.entry(*found));
+  return std::optional(format::kafka::decode_time_index_entry(bytes));
+}
+
+Result<std::int64_t> Segment::time_floor(Timestamp at) const {
+  // An entry (T, O) says that nothing before the batch ending at O is later than T. The record
+  // sought may be in that very batch when T equals `at`, so the floor is taken below `at`.
+  POLYLOG_ASSIGN(entry, time_entry_floor(at - 1));
+  return entry ? base + entry->relative_offset : base;
+}
+
+Result<std::vector<AbortedTransaction>> Segment::aborted() const {
+  std::vector<AbortedTransaction> all;
+  if (aborted_entries > 0) {
+    POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::txnindex)));
+    const FixedEntries entries(*file, aborted_entry_bytes, aborted_entries);
+    for (std::uint32_t i = 0; i < aborted_entries; ++i) {
+      POLYLOG_ASSIGN(bytes, entries.entry(i));
+      POLYLOG_ASSIGN(entry, format::kafka::decode_transaction_index_entry(bytes));
+      all.push_back(entry);
+    }
+  }
+  all.insert(all.end(), aborted_pending.begin(), aborted_pending.end());
+  return all;
+}
+
+void Segment::expect(const BlockSums& sums_in) {
+  const std::lock_guard lock(check_mutex_);
+  expected_ = sums_in;
+  // The partial last block is checked too, as long as nothing was appended to it.
+  unchecked_.assign(expected_.blocks().size(), true);
+  mismatched_.assign(expected_.blocks().size(), false);
+}
+
+Result<bool> Segment::blocks_match(std::uint64_t from, std::uint64_t to, bool wait) const {
+  constexpr std::uint64_t block_bytes = BlockSums::block_bytes;
+  const std::lock_guard lock(check_mutex_);
+  bool match = true;
+  std::vector<std::uint8_t> block;
+  for (std::uint64_t i = from / block_bytes; i * block_bytes < to; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (at >= unchecked_.size()) break;
+    if (unchecked_[at]) {
+      block.resize(block_bytes);
+      POLYLOG_ASSIGN(file, data());
+      POLYLOG_ASSIGN(got, file->read(i * block_bytes, block, wait));
+      if (got < block.size() && !wait) {
+        return fail(Errc::would_block, "block not in memory");
+      }
+      mismatched_[at] = crc32c(ByteView(block).first(got)) != expected_.blocks()[at].crc;
+      unchecked_[at] = false;
+    }
+    match = match && !mismatched_[at];
+  }
+  return match;
+}
+
+std::optional<std::uint64_t> Segment::next_frame_after(std::uint64_t position) const {
+  constexpr std::uint64_t block_bytes = BlockSums::block_bytes;
+  const std::lock_guard lock(check_mutex_);
+  const auto& blocks = expected_.blocks();
+  for (std::uint64_t i = position / block_bytes; i <= blocks.size(); ++i) {
+    const BlockSums::Block& block =
+        i < blocks.size() ? blocks[static_cast<std::size_t>(i)] : expected_.tail();
+    if (block.first_frame == BlockSums::no_frame) continue;
+    const std::uint64_t start = i * block_bytes + block.first_frame;
+    if (start > position && start < expected_.size()) return start;
+  }
+  return std::nullopt;
+}
+
+Result<void> Segment::count_entries() {
+  POLYLOG_ASSIGN(index, entries_in(SegmentFile::index, index_entry_bytes));
+  POLYLOG_ASSIGN(time, entries_in(SegmentFile::timeindex, time_entry_bytes));
+  POLYLOG_ASSIGN(aborted, entries_in(SegmentFile::txnindex, aborted_entry_bytes));
+  index_entries = index;
+  time_entries = time;
+  aborted_entries = aborted;
+  return {};
+}
+
+Result<void> Segment::trim_index_files() {
+  const auto trim = [this](SegmentFile which, std::uint64_t bytes) -> Result<void> {
+    const auto info = context_.fs.info(path(which));
+    if (!info || info->size <= bytes) return {};
+    POLYLOG_ASSIGN(file, context_.fs.open(path(which), fs::OpenMode::write));
+    return file->truncate(bytes);
+  };
+  POLYLOG_TRY(trim(SegmentFile::index, index_entries * index_entry_bytes));
+  POLYLOG_TRY(trim(SegmentFile::timeindex, time_entries * time_entry_bytes));
+  return trim(SegmentFile::txnindex, aborted_entries * aborted_entry_bytes);
+}
+
+void Segment::forget_indexes() {
+  index_entries = time_entries = aborted_entries = 0;
+  index_pending.clear();
+  time_pending.clear();
+  aborted_pending.clear();
+  last_time = TimeIndexEntry{-1, 0};
+  max_timestamp = first_timestamp = no_timestamp;
+  max_timestamp_offset = -1;
+  bytes_since_index = 0;
+}
+
+bool Segment::wants_indexes() const {
+  return size > 0 && (time_entries == 0 || !fs::exists(context_.fs, path(SegmentFile::index)));
+}
+
+Result<std::uint64_t> Segment::last_indexed() const {
+  if (index_entries == 0) return std::uint64_t{0};
+  return locate(base + std::numeric_limits<std::int32_t>::max(), size, true);
+}
+
+Result<void> Segment::load_times() {
+  POLYLOG_ASSIGN(largest, largest_time());
+  if (largest.timestamp > max_timestamp.value()) {
+    max_timestamp = Timestamp(largest.timestamp);
+    max_timestamp_offset = base + largest.relative_offset;
+  }
+  POLYLOG_ASSIGN(file, data());
+  std::array<std::uint8_t, format::kafka::header_bytes> head{};
+  POLYLOG_ASSIGN(got, file->read(0, head));
+  if (got == head.size()) {
+    first_timestamp = format::kafka::decode_header(head).max_timestamp;
+  }
+  return {};
+}
+
+Result<void> Segment::remove_files() {
+  for (const SegmentFile which :
+       {SegmentFile::log, SegmentFile::index, SegmentFile::timeindex, SegmentFile::txnindex, SegmentFile::snapshot}) {
+    context_.files.forget(path(which));
+    if (auto removed = context_.fs.remove(path(which));
+        !removed && removed.error().code != Errc::not_found) {
+      return removed;
+    }
+  }
+  return {};
+}
+
+}  // namespace polylog::storage::kafka

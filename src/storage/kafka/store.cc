@@ -1,0 +1,249 @@
+#include "storage/kafka/store.h"
+
+#include <algorithm>
+
+#include "format/kafka/checkpoint.h"
+#include "format/kafka/names.h"
+
+namespace polylog::storage::kafka {
+namespace {
+
+constexpr Traits kafka_traits{BatchFormat::kafka, false, true, false};
+
+std::string to_text(const std::map<TopicPartition, std::int64_t>& offsets) {
+  std::vector<format::kafka::PartitionOffset> entries;
+  entries.reserve(offsets.size());
+  for (const auto& [id, offset] : offsets) entries.push_back({id, Offset(offset)});
+  return format::kafka::format_offset_checkpoint(entries);
+}
+
+}  // namespace
+
+KafkaStore::KafkaStore(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config)
+    : context_(fs, clock, config.open_files_max), config_(config) {
+  context_.save_log_start = [this](const KafkaLog& log, std::int64_t start) {
+    return write_log_starts(&log, start);
+  };
+}
+
+KafkaStore::~KafkaStore() = default;
+
+const Traits& KafkaStore::traits() const { return kafka_traits; }
+
+std::string KafkaStore::path(std::string_view name) const {
+  return fs::join(config_.directory, name);
+}
+
+std::string KafkaStore::directory_of(const TopicPartition& id) const {
+  return path(format::kafka::partition_directory_name(id));
+}
+
+std::vector<std::shared_ptr<KafkaLog>> KafkaStore::logs() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<KafkaLog>> all;
+  all.reserve(logs_.size());
+  for (const auto& [id, log] : logs_) all.push_back(log);
+  return all;
+}
+
+Result<std::shared_ptr<PartitionLog>> KafkaStore::create(const TopicPartition& id,
+                                                         const Uuid& topic,
+                                                         const LogConfig& config) {
+  fs::FileSystem& fs = context_.fs;
+  const std::string directory = directory_of(id);
+  {
+    const std::lock_guard lock(mutex_);
+    if (logs_.contains(id)) return fail(Errc::exists, directory + " exists");
+  }
+  bool there = false;
+  if (auto made = fs.create_directory(directory); !made) {
+    if (made.error().code != Errc::exists) return fail(made.error());
+    there = true;
+  }
+  const std::string text = format::kafka::format_partition_metadata(topic);
+  POLYLOG_ASSIGN(metadata, fs.open(fs::join(directory, format::kafka::partition_metadata_file),
+                                   fs::OpenMode::create));
+  POLYLOG_TRY(metadata->truncate(0));
+  POLYLOG_TRY(metadata->write(0, as_bytes(text)));
+  auto log = std::make_shared<KafkaLog>(context_, id, topic, directory, config);
+  if (there) {
+    // A creation that a crash interrupted, or data whose metadata was lost: what it holds stays.
+    Recovery report;
+    POLYLOG_TRY(log->recover({}, report));
+    log->keep_for_sync(metadata);
+  } else {
+    POLYLOG_TRY(fs.open(fs::join(directory, format::kafka::epoch_checkpoint_file),
+                        fs::OpenMode::create)
+                    .map([](const auto&) {}));
+    POLYLOG_TRY(log->start_empty(metadata));
+  }
+  log->begin_note();
+  const std::lock_guard lock(mutex_);
+  logs_[id] = log;
+  return std::shared_ptr<PartitionLog>(log);
+}
+
+std::shared_ptr<PartitionLog> KafkaStore::find(const TopicPartition& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = logs_.find(id);
+  return found == logs_.end() ? nullptr : found->second;
+}
+
+std::vector<TopicPartition> KafkaStore::partitions() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<TopicPartition> all;
+  all.reserve(logs_.size());
+  for (const auto& [id, log] : logs_) all.push_back(id);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::optional<Uuid> KafkaStore::topic_id(const TopicPartition& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = logs_.find(id);
+  if (found == logs_.end()) return std::nullopt;
+  return found->second->topic();
+}
+
+Result<void> KafkaStore::remove(const TopicPartition& id) {
+  std::shared_ptr<KafkaLog> log;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = logs_.find(id);
+    if (found == logs_.end()) return fail(Errc::not_found, directory_of(id) + " is not open");
+    log = found->second;
+    logs_.erase(found);
+  }
+  log->end_note();
+  // Once renamed it is gone for good: no start takes a -delete directory for a partition.
+  const std::string doomed = path(format::kafka::partition_directory_name(
+      id, format::kafka::DirectoryStage::deleted, Uuid::random()));
+  POLYLOG_TRY(context_.fs.rename(log->directory(), doomed));
+  POLYLOG_TRY(context_.fs.sync_directory(config_.directory));
+  return fs::remove_tree(context_.fs, doomed);
+}
+
+Result<Retained> KafkaStore::retain(const TopicPartition& id, Offset visible, Timestamp now) {
+  std::shared_ptr<KafkaLog> log;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = logs_.find(id);
+    if (found == logs_.end()) return fail(Errc::not_found, directory_of(id) + " is not open");
+    log = found->second;
+  }
+  const auto expired = log->take_expired(visible, now);
+  if (expired.empty()) return Retained();
+  // The new start first: a file that a crash brings back lies below it and stays deleted. On a
+  // full disk the files go all the same, or there would never be room again.
+  if (auto saved = write_log_starts(log.get(), log->offsets().start.value());
+      !saved && saved.error().code != Errc::no_space) {
+    return fail(saved.error());
+  }
+  return log->remove_segments(expired);
+}
+
+Result<std::vector<AbortedTransaction>> KafkaStore::aborted(const PartitionLog& partition,
+                                                            OffsetRange range) const {
+  return dynamic_cast<const KafkaLog&>(partition).aborted(range);
+}
+
+Result<void> KafkaStore::write_offsets(std::string_view name, const Offsets& offsets) {
+  std::string text = to_text(offsets);
+  const auto before = written_.find(name);
+  if (before != written_.end() && before->second == text) return {};
+  POLYLOG_TRY(fs::replace_file(context_.fs, path(name), as_bytes(text)));
+  written_[std::string(name)] = std::move(text);
+  return {};
+}
+
+Result<void> KafkaStore::write_recovery_points(const Offsets& offsets) {
+  const std::string name(format::kafka::recovery_point_checkpoint_file);
+  std::string text = to_text(offsets);
+  const auto before = written_.find(name);
+  if (before != written_.end() && before->second == text) return {};
+  const std::string temporary = path(name) + ".tmp";
+  POLYLOG_ASSIGN(file, context_.fs.open(temporary, fs::OpenMode::create));
+  POLYLOG_TRY(file->truncate(0));
+  POLYLOG_TRY(file->write(0, as_bytes(text)));
+  POLYLOG_TRY(file->sync());
+  POLYLOG_ASSIGN(info, file->info());
+  POLYLOG_TRY(context_.sidecar->mark(FileIdentity::of(info)));
+  marks_.push_back(FileIdentity::of(info));
+  if (marks_.size() > 2) marks_.erase(marks_.begin());
+  POLYLOG_TRY(context_.fs.rename(temporary, path(name)));
+  POLYLOG_TRY(context_.fs.sync_directory(config_.directory));
+  written_[name] = std::move(text);
+  return {};
+}
+
+Result<void> KafkaStore::write_log_starts(const KafkaLog* raised, std::int64_t start) {
+  const std::lock_guard progress(progress_mutex_);
+  Offsets starts;
+  for (const auto& log : logs()) {
+    if (log.get() == raised) {
+      starts[log->id()] = start;
+    } else if (const auto own = log->start_checkpoint()) {
+      starts[log->id()] = *own;
+    }
+  }
+  return write_offsets(format::kafka::log_start_checkpoint_file, starts);
+}
+
+Result<void> KafkaStore::write_progress() {
+  Offsets recovery, visible, starts;
+  for (const auto& log : logs()) {
+    recovery[log->id()] = log->recovery_checkpoint();
+    visible[log->id()] = log->durable_end().value();
+    if (const auto own = log->start_checkpoint()) starts[log->id()] = *own;
+  }
+  const std::lock_guard progress(progress_mutex_);
+  POLYLOG_TRY(write_offsets(format::kafka::log_start_checkpoint_file, starts));
+  POLYLOG_TRY(write_offsets(format::kafka::high_watermark_checkpoint_file, visible));
+  return write_recovery_points(recovery);
+}
+
+Result<void> KafkaStore::rewrite_sidecar(bool clean) {
+  SidecarState state;
+  state.clean = clean;
+  {
+    const std::lock_guard progress(progress_mutex_);
+    state.marks = marks_;
+  }
+  const auto all = logs();
+  for (const auto& log : all) {
+    state.logs[format::kafka::partition_directory_name(log->id())] = log->note();
+  }
+  POLYLOG_TRY(context_.sidecar->rewrite(state));
+  for (const auto& log : all) {
+    log->use_note_id(state.logs[format::kafka::partition_directory_name(log->id())].id);
+  }
+  return {};
+}
+
+Result<void> KafkaStore::checkpoint() {
+  Result<void> outcome;
+  context_.take_progressed();
+  for (const auto& log : logs()) {
+    if (auto done = log->checkpoint(); !done) outcome = done;
+  }
+  POLYLOG_TRY(outcome);
+  POLYLOG_TRY(write_progress());
+  if (context_.sidecar->wants_rewrite()) return rewrite_sidecar(false);
+  return {};
+}
+
+Result<void> KafkaStore::close() {
+  for (const auto& log : logs()) POLYLOG_TRY(log->close_files());
+  POLYLOG_ASSIGN(volume, context_.fs.open_volume(config_.directory));
+  POLYLOG_TRY(volume->sync());
+  for (const auto& log : logs()) log->all_synced();
+  POLYLOG_TRY(write_progress());
+  POLYLOG_TRY(rewrite_sidecar(true));
+  const std::string text = format::kafka::format_clean_shutdown(-1);
+  POLYLOG_TRY(
+      fs::replace_file(context_.fs, path(format::kafka::clean_shutdown_file), as_bytes(text)));
+  lock_.reset();
+  return {};
+}
+
+}  // namespace polylog::storage::kafka

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/kafka/log.h"
+#include "storage/store.h"
+
+namespace polylog::storage::kafka {
+
+// A Kafka log directory: partition directories, the root checkpoints, meta.properties, .lock and
+// the clean-shutdown marker, as Kafka 4.3 has them (Kafka log format, "Directory layout", "Files
+// at the root of a log directory"). Nothing of ours is put into it.
+class KafkaStore final : public Store, private TransactionIndex {
+ public:
+  static Result<Opened> open(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config);
+  ~KafkaStore() override;
+
+  const Traits& traits() const override;
+  Result<std::shared_ptr<PartitionLog>> create(const TopicPartition& id, const Uuid& topic,
+                                               const LogConfig& config) override;
+  std::shared_ptr<PartitionLog> find(const TopicPartition& id) const override;
+  std::vector<TopicPartition> partitions() const override;
+  std::optional<Uuid> topic_id(const TopicPartition& id) const override;
+  Result<void> remove(const TopicPartition& id) override;
+  Result<Retained> retain(const TopicPartition& id, Offset visible, Timestamp now) override;
+  Result<void> checkpoint() override;
+  Result<void> close() override;
+  const TransactionIndex* transactions() const override { return this; }
+
+ private:
+  friend class StoreOpening;
+  using Offsets = std::map<TopicPartition, std::int64_t>;
+
+  KafkaStore(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config);
+  Result<std::vector<AbortedTransaction>> aborted(const PartitionLog& partition,
+                                                  OffsetRange range) const override;
+
+  std::string path(std::string_view name) const;
+  std::string directory_of(const TopicPartition& id) const;
+  std::vector<std::shared_ptr<KafkaLog>> logs() const;
+  Result<void> write_offsets(std::string_view name, const Offsets& offsets);
+  // The progress file the sidecar is bound to: its identity is noted before it takes its place.
+  Result<void> write_recovery_points(const Offsets& offsets);
+  Result<void> write_log_starts(const KafkaLog* raised, std::int64_t start);
+  Result<void> write_progress();
+  Result<void> rewrite_sidecar(bool clean);
+
+  StoreContext context_;
+  const StoreConfig config_;
+  std::unique_ptr<fs::Lock> lock_;
+  mutable std::mutex mutex_;  // guards logs_
+  std::unordered_map<TopicPartition, std::shared_ptr<KafkaLog>> logs_;
+  std::mutex progress_mutex_;  // one writer of the root files; taken before any other lock
+  std::map<std::string, std::string, std::less<>> written_;  // text last written, by file name
+  std::vector<FileIdentity> marks_;
+};
+
+}  // namespace polylog::storage::kafka

@@ -1,0 +1,240 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "fs/file_system.h"
+#include "record/batch.h"
+#include "record/epochs.h"
+#include "record/producers.h"
+
+// All the broker sees of a disk layout.
+//
+// The partition is not the log. Flush, truncation, epochs and "durable" belong to a Log at a
+// LogPosition; append, read, time lookup and offsets belong to a PartitionLog. In the kafka and
+// segment layouts each partition has a log of its own (LogPosition = next offset); in the
+// rocketmq layout all partitions of a store share one (LogPosition = byte position).
+//
+// Engines are synchronous and never sync: what must reach the disk is handed out through
+// Log::dirty() and synced by the broker's Durability, the only owner of syncs. Every method may
+// be called from any thread: each log has one lock, held for patch-and-copy and one write.
+namespace polylog::storage {
+
+enum class Layout { kafka, rocketmq, segment };
+
+// What one layout can express. Constant per engine.
+struct Traits {
+  BatchFormat native;     // the only format append() accepts and read() returns
+  bool shared_log;        // true: many partitions, one log
+  bool control_records;   // transaction markers can occupy offsets
+  bool compaction;
+};
+
+struct Staged {
+  OffsetRange offsets;
+  LogPosition end;  // acknowledgements wait until the log is written/durable up to here
+};
+
+struct ReadLimits {
+  std::size_t bytes_max = 0;
+  std::size_t records_max = SIZE_MAX;
+  Offset end;                // nothing at or beyond this offset: the visible end
+  bool first_whole = false;  // the first batch may exceed bytes_max, so it can always be read
+  bool wait = true;          // false: Errc::would_block instead of reading from the device
+};
+
+struct TimedOffset {
+  Timestamp timestamp;
+  Offset offset;
+  LeaderEpoch epoch = no_epoch;
+  bool operator==(const TimedOffset&) const = default;
+};
+
+// Per-partition settings an engine acts on, under Kafka's topic config names. -1 = no limit.
+struct LogConfig {
+  std::int64_t segment_bytes = 1073741824;
+  std::int64_t segment_ms = 604800000;
+  std::int64_t segment_jitter_ms = 0;
+  std::int64_t segment_index_bytes = 10485760;
+  std::int64_t index_interval_bytes = 4096;
+  std::int64_t retention_bytes = -1;
+  std::int64_t retention_ms = 604800000;
+  std::int64_t file_delete_delay_ms = 60000;
+  // True for a topic found without any settings: nothing is ever deleted until confirmed.
+  bool retention_suspended = false;
+  bool operator==(const LogConfig&) const = default;
+};
+
+class Log;
+
+// What one sync round must bring to the disk for one log, captured at one moment.
+struct DirtyLog {
+  std::shared_ptr<Log> log;
+  LogPosition end;                       // durable once all below is synced
+  std::vector<fs::FilePtr> files;        // content
+  std::vector<std::string> directories;  // names; inner before outer
+  std::uint64_t ticket = 0;              // the engine's own, handed back to settled()
+};
+
+struct LogChunk {
+  LogPosition start, end;  // whole frames, [start, end)
+  Slice bytes;
+};
+
+// One logical queue: Kafka partition, RocketMQ queue, RobustMQ shard.
+class PartitionLog {
+ public:
+  virtual ~PartitionLog() = default;
+
+  // [log start, log end): end is the end of what write_staged() has written.
+  virtual OffsetRange offsets() const = 0;
+
+  // REQUIRES: batch.format is native, checked and complete (see the format's validate).
+  // Gives offsets, patches the fields the layout owns, stages; all or nothing. Nothing is visible
+  // before the log's write_staged() succeeded. invalid: not appendable here; too_large: over a
+  // segment; no_space, io: rolling failed; unavailable: the log failed before.
+  virtual Result<Staged> append(Batch batch) = 0;
+
+  // Whole native batches in offset order, adjacent ones merged into one Batch; empty at the end.
+  // The first may begin below `from`. out_of_range: outside [log start, limits.end] — limits.end
+  // itself reads as empty. corrupt: damage at `from`; the error names the range to skip.
+  virtual Result<std::vector<Batch>> read(Offset from, ReadLimits limits) const = 0;
+
+  // First record in offset order with timestamp >= `at` and offset >= log start. Waits for disk.
+  virtual Result<std::optional<TimedOffset>> offset_for_time(Timestamp at) const = 0;
+  // The first record that has the partition's largest timestamp. Waits for disk.
+  virtual Result<std::optional<TimedOffset>> offset_of_max_timestamp() const = 0;
+
+  // DeleteRecords: raises the log start; never lowers it. On disk when it returns: waits.
+  // out_of_range: beyond the end.
+  virtual Result<void> advance_start(Offset start) = 0;
+
+  // End of this partition's records below `position` of its log; identity unless shared_log.
+  virtual Offset offset_at(LogPosition position) const = 0;
+
+  // First offset of the earliest open transaction, or the end when none is open.
+  virtual Offset first_unstable() const = 0;
+
+  virtual EpochEnd end_of_epoch(LeaderEpoch epoch) const = 0;
+  virtual LeaderEpoch first_epoch() const = 0;  // of the record at log start; no_epoch if none
+
+  // Judges a batch against what the partition remembers of its producer (staged ones included).
+  virtual ProducerState::Check check_producer(const BatchInfo& batch) const = 0;
+  virtual void expire_producers(Timestamp before) = 0;
+
+  virtual std::uint64_t size_bytes() const = 0;  // of all its data files
+  virtual void configure(const LogConfig& config) = 0;
+  virtual std::shared_ptr<Log> log() const = 0;
+};
+
+// One physically ordered sequence: the unit that is flushed, replicated, fenced, truncated.
+class Log {
+ public:
+  virtual ~Log() = default;
+
+  virtual LogPosition end() const = 0;          // of what is written
+  virtual LogPosition durable_end() const = 0;  // of what a sync has covered
+  virtual LeaderEpoch epoch() const = 0;        // latest begun; no_epoch if none
+  // True when the last stop was not clean: the broker begins a new epoch before it appends.
+  virtual bool unclean() const = 0;
+
+  // Appends from here on carry `epoch`. REQUIRES: not below epoch().
+  virtual Result<void> begin_epoch(LeaderEpoch epoch) = 0;
+
+  // One gathered write for all that append() staged since the last one. On an error the file is
+  // back at its old end and everything staged is dropped, producer changes included.
+  virtual Result<void> write_staged() = 0;
+
+  // What a sync must cover now, or nothing when all is durable. Called on a thread that may
+  // wait: sealed segments write their indexes here.
+  virtual Result<std::optional<DirtyLog>> dirty() = 0;
+  // The round that covered `done` ended. After a failure the log refuses work until restart.
+  virtual void settled(const DirtyLog& done, bool synced) = 0;
+
+  // Drops everything at and beyond `end`, whole frames only. Never below what readers saw.
+  virtual Result<void> truncate(LogPosition end) = 0;
+
+  // Replication copies bytes: whole frames from `from`, at most `bytes_max` unless one is larger.
+  virtual Result<LogChunk> read_chunk(LogPosition from, std::size_t bytes_max) const = 0;
+  virtual Result<LogPosition> append_chunk(const LogChunk& chunk) = 0;
+};
+
+// Optional facility: aborted transactions for readers that filter.
+class TransactionIndex {
+ public:
+  virtual ~TransactionIndex() = default;
+  // Those overlapping [from, to), in the order of their markers; may hold more than needed.
+  virtual Result<std::vector<AbortedTransaction>> aborted(const PartitionLog& partition,
+                                                          OffsetRange range) const = 0;
+};
+
+struct Retained {
+  std::uint64_t segments_removed = 0;
+  std::uint64_t bytes_removed = 0;
+};
+
+// One data directory in one layout.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual const Traits& traits() const = 0;
+  // Makes an empty partition; durable with the first sync round of its log. Waits for disk.
+  virtual Result<std::shared_ptr<PartitionLog>> create(const TopicPartition& id, const Uuid& topic,
+                                                       const LogConfig& config) = 0;
+  virtual std::shared_ptr<PartitionLog> find(const TopicPartition& id) const = 0;
+  virtual std::vector<TopicPartition> partitions() const = 0;
+  virtual std::optional<Uuid> topic_id(const TopicPartition& id) const = 0;
+  // The partition is gone when this returns, after a crash too. Waits for disk.
+  virtual Result<void> remove(const TopicPartition& id) = 0;
+
+  // Deletes what retention allows, below `visible` only. Waits for disk.
+  virtual Result<Retained> retain(const TopicPartition& id, Offset visible, Timestamp now) = 0;
+
+  // Writes the layout's periodic progress files (kafka: the root checkpoints) and the sidecar's
+  // recovery checkpoint. Waits for disk.
+  virtual Result<void> checkpoint() = 0;
+
+  // A clean stop: everything synced, every progress file written, the clean mark last. No
+  // method may be called afterwards. A store destroyed without close() is an unclean stop.
+  virtual Result<void> close() = 0;
+
+  virtual const TransactionIndex* transactions() const { return nullptr; }
+};
+
+// What opening found out. Logged by the caller, line by line.
+struct Recovery {
+  bool clean = false;
+  std::uint64_t partitions = 0;
+  std::uint64_t bytes_scanned = 0;
+  std::uint64_t bytes_truncated = 0;    // torn tails, above the durable end
+  std::uint64_t indexes_rebuilt = 0;
+  std::vector<std::string> notes;       // quarantined damage, foreign directories, void sidecars
+};
+
+struct StoreConfig {
+  std::string directory;          // the layout's own: DATA/kafka
+  std::string sidecar_directory;  // DATA/sidecar
+  std::int32_t node_id = 1;
+  Uuid cluster_id;
+  std::size_t open_files_max = 4096;  // descriptors the store may keep for itself
+  LogConfig defaults;             // for directories found without settings
+};
+
+struct Opened {
+  std::unique_ptr<Store> store;
+  Recovery recovery;
+};
+
+// Opening is recovering: no store exists that has not been recovered. The factory that names
+// the engines is in main.cc.
+using OpenStore = Result<Opened> (*)(fs::FileSystem&, const Clock&, const StoreConfig&);
+
+}  // namespace polylog::storage

