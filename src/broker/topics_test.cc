@@ -151,6 +151,7 @@ TEST_F(TopicsTest, a_deleted_topic_is_gone_and_its_waiters_are_woken) {
   EXPECT_TRUE(world.broker().topics().empty());
   EXPECT_TRUE(disk.rows.empty());
   EXPECT_TRUE(disk.directories.empty());
+  world.turn();
   ASSERT_TRUE(waits.done());
   EXPECT_EQ(waits.get().error().code, Errc::not_found);
   EXPECT_TRUE(fetch.done());

@@ -262,7 +262,8 @@ TEST(EmbeddedCatalogCrash, a_failed_sync_before_a_restart_does_not_take_later_ch
     auto opened = open_embedded_catalog(*after, "/", {});
     ASSERT_TRUE(opened) << step << ": " << opened.error().to_string();
     bool there = false;
-    for (const TopicRecord& topic : *(*opened)->topics()) there |= topic.name == "later";
+    const auto topics = (*opened)->topics();
+    for (const TopicRecord& topic : *topics) there |= topic.name == "later";
     EXPECT_TRUE(there) << "step " << step;
     ++tried;
   }

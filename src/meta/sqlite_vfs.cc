@@ -61,8 +61,10 @@ struct VfsCalls {
   }
   static int control(sqlite3_file* base, int operation, void* argument);
   static int sector(sqlite3_file*) { return sector_bytes; }
-  // Nothing is promised about torn writes, so SQLite pads and journals whole sectors.
-  static int characteristics(sqlite3_file*) { return 0; }
+  // A torn write does not change the bytes beside it, as for every append of polylog's. Without
+  // this SQLite pads a commit with copies of its last frame; running out of space among those
+  // would leave a whole commit behind that was answered with an error.
+  static int characteristics(sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; }
 };
 
 namespace {

@@ -64,7 +64,8 @@ def _write_plain(connection):
         clock += 1000
         _send(connection, "plain", records, CODECS[number % len(CODECS)])
     for number in range(4):
-        _send(connection, "plain", [(clock + number, None, b"idempotent %d" % number)], "none",
+        now = int(time.time() * 1000)  # an old producer would be forgotten at the next start
+        _send(connection, "plain", [(now, None, b"idempotent %d" % number)], "none",
               producer_id=producer_id, producer_epoch=epoch, base_sequence=number)
 
 

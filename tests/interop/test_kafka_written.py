@@ -37,26 +37,34 @@ class KafkaWritten(unittest.TestCase):
                 got = kafka_written.visible(broker, topic, isolation)
                 self.assertEqual(got.decode().splitlines(), expected.decode().splitlines())
 
-    def assert_goes_on(self, broker):
-        """The log is a living one: Kafka's last batch is a duplicate, a new one is appended."""
+    def assert_knows_the_producer(self, broker):
+        """Kafka's last idempotent batch, sent again, is a duplicate; the next one is not."""
         with broker.connect() as connection:
             last = kafka_wire.read_all(connection, "plain")[-1]
             self.assertGreaterEqual(last.producer_id, 0)
             resent = struct.pack(">q", 0) + last.raw[8:12] + struct.pack(">i", -1) + last.raw[16:]
             answer = connection.produce("plain", 0, resent)
             self.assertEqual((answer.error, answer.base_offset), (0, last.base_offset))
+            following = encode_batch([(last.max_timestamp, None, b"after")], "none",
+                                     last.producer_id, last.producer_epoch, last.base_sequence + 1)
+            answer = connection.produce("plain", 0, following)
+            self.assertEqual((answer.error, answer.base_offset), (0, last.last_offset + 1))
+
+    def assert_goes_on(self, broker):
+        """The log is a living one: a new batch goes to its end, the log start is where it was."""
+        with broker.connect() as connection:
             end = connection.list_offset("plain", 0, -1).offset
-            self.assertEqual(end, last.last_offset + 1)
             answer = connection.produce("plain", 0, encode_batch(
-                [(kafka_written.BASE_TIME, None, b"after")], "none", last.producer_id,
-                last.producer_epoch, last.base_sequence + 1))
+                [(kafka_written.BASE_TIME, None, b"after all")]))
             self.assertEqual((answer.error, answer.base_offset), (0, end))
             self.assertEqual(connection.list_offset("trimmed", 0, -2).offset,
                              kafka_written.TRIMMED_TO)
 
-    def check(self, source, clean, served):
+    def check(self, source, clean, served, recent=False):
         broker = kafka_written.hand_to(self.receiver(), source, clean)
         self.assert_serves(broker, served)
+        if recent:
+            self.assert_knows_the_producer(broker)
         self.assert_goes_on(broker)
         for step in ("restart", "kill -9"):
             with self.subTest(step):
@@ -80,7 +88,7 @@ class KafkaWritten(unittest.TestCase):
         kafka_written.write(kafka)
         served = kafka_written.visible_everywhere(kafka)
         kafka.stop()
-        self.check(kafka.log_dir, True, served)
+        self.check(kafka.log_dir, True, served, recent=True)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ TEST(RecordBatch, empty_batch_of_compaction_is_sound_and_keeps_its_sequences) {
 
 TEST(RecordBatch, formats_before_magic_2_are_named_as_such) {
   const Bytes bytes = from_hex(golden::v1);
-  for (const std::int8_t magic : {0, 1}) {
+  for (const std::int8_t magic : std::initializer_list<std::int8_t>{0, 1}) {
     const auto header = parse_header(patched(bytes, header_at::magic, magic));
     ASSERT_FALSE(header);
     EXPECT_EQ(header.error().code, Errc::unsupported);
@@ -201,7 +201,7 @@ TEST(NextFrame, legacy_messages_can_be_stepped_over) {
 
 TEST(NextFrame, damaged_magic_is_refused) {
   const Bytes bytes = from_hex(golden::v1);
-  for (const std::int8_t magic : {3, 127, -128}) {
+  for (const std::int8_t magic : std::initializer_list<std::int8_t>{3, 127, -128}) {
     EXPECT_EQ(next_frame(patched(bytes, header_at::magic, magic)).state, FrameState::corrupt);
   }
 }

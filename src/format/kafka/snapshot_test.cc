@@ -86,7 +86,7 @@ TEST(Snapshot, resent_last_batch_is_a_duplicate_after_a_restart_across_the_seque
 
 TEST(Snapshot, entries_are_sorted_by_producer) {
   ProducerState producers;
-  for (const std::int64_t id : {900, 3, 77, 12345678901}) {
+  for (const std::int64_t id : {900L, 3L, 77L, 12345678901L}) {
     producers.update(data_batch(id, 0, id, id, 1), LogPosition(0));
   }
   const Bytes bytes = encode_snapshot(producers);

@@ -359,7 +359,7 @@ TEST(Validate, zstd_needs_a_client_that_may_write_it) {
 }
 
 TEST(Validate, unassigned_codecs_are_unsupported) {
-  for (const std::int16_t codec : {5, 6, 7}) {
+  for (const std::int16_t codec : std::initializer_list<std::int16_t>{5, 6, 7}) {
     EXPECT_EQ(fault_of(with(golden::plain, header_at::attributes, codec)),
               BatchFault::unsupported_compression_type);
   }

@@ -19,10 +19,10 @@ struct Peer {
   std::uint16_t local_port = 0;
 };
 
-// How one request ends. Answers leave in the order of their requests; `close` ends the
-// connection once everything before it has left.
+// How one request ends. Answers leave in the order of their requests; `last` (with bytes) and
+// `close` (without) end the connection once everything before has left.
 struct Answer {
-  enum class Kind { bytes, none, close };
+  enum class Kind { bytes, none, last, close };
   Kind kind = Kind::none;
   Chain bytes;
 };
@@ -48,6 +48,7 @@ class ResponseSlot {
   }
 
   void send(Chain bytes) { finish(Answer::Kind::bytes, std::move(bytes)); }
+  void send_last(Chain bytes) { finish(Answer::Kind::last, std::move(bytes)); }
   void send_nothing() { finish(Answer::Kind::none, {}); }
   void close() { finish(Answer::Kind::close, {}); }
 

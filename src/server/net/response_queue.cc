@@ -26,8 +26,8 @@ ResponseQueue::Ready ResponseQueue::take_ready() {
     slots_.pop_front();
     ++first_;
     held_bytes_ -= answer.bytes.size();
-    if (answer.kind == Answer::Kind::bytes) ready.chains.push_back(std::move(answer.bytes));
-    ready.close = answer.kind == Answer::Kind::close;
+    ready.close = answer.kind == Answer::Kind::last || answer.kind == Answer::Kind::close;
+    if (answer.bytes.size() > 0) ready.chains.push_back(std::move(answer.bytes));
   }
   return ready;
 }

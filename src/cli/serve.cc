@@ -1,0 +1,209 @@
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include "broker/broker.h"
+#include "cli/command.h"
+#include "format/kafka/checkpoint.h"
+#include "format/kafka/names.h"
+#include "fs/posix_file_system.h"
+#include "server/http/service.h"
+#include "server/kafka/service.h"
+#include "server/log.h"
+
+// `polylog serve`: one process, from an empty or existing data directory to a clean stop.
+namespace polylog::cli {
+namespace {
+
+constexpr std::size_t config_bytes_max = 1 << 20;
+constexpr std::size_t pool_threads = 3;
+constexpr std::int64_t stop_patience_ms = 5000;
+constexpr std::int64_t stop_check_ms = 20;
+
+// Descriptors: as many as the system allows. Half of them may be data files kept open, the rest
+// is for connections and for files in the middle of a write.
+std::size_t raise_open_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 2, 32, 65536);
+}
+
+Result<broker::Settings> read_settings(fs::FileSystem& fs, const ServeOptions& options) {
+  std::map<std::string, std::string> values;
+  if (!options.config.empty()) {
+    POLYLOG_ASSIGN(bytes, fs::read_file(fs, options.config, config_bytes_max));
+    POLYLOG_ASSIGN(parsed, broker::Settings::parse_toml(std::string(as_text(bytes)),
+                                                        options.config));
+    values = std::move(parsed);
+  }
+  for (const std::string& pair : options.set) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail(Errc::invalid, "--set takes key=value, not " + pair);
+    }
+    values[pair.substr(0, equals)] = pair.substr(equals + 1);
+  }
+  return broker::Settings::from(values);
+}
+
+// The cluster a Kafka directory belongs to, when there is one already.
+Result<Uuid> known_cluster(fs::FileSystem& fs, const std::string& directory) {
+  const std::string path = fs::join(directory, format::kafka::meta_properties_file);
+  if (!fs::exists(fs, path)) return Uuid{};
+  POLYLOG_ASSIGN(bytes, fs::read_file(fs, path, config_bytes_max));
+  POLYLOG_ASSIGN(identity, format::kafka::parse_meta_properties(as_text(bytes)));
+  auto id = Uuid::parse(identity.cluster_id);
+  if (!id) return fail(Errc::unsupported, path + ": cluster id " + identity.cluster_id);
+  return id;
+}
+
+class Server {
+ public:
+  Server(const ServeOptions& options, const Engines& engines, broker::Settings settings)
+      : options_(options),
+        engines_(engines),
+        settings_(std::move(settings)),
+        signals_(reactor_.context(), SIGTERM, SIGINT) {}
+
+  Result<void> start() {
+    POLYLOG_TRY(open_listeners());
+    POLYLOG_TRY(open_broker());
+    POLYLOG_TRY(open_kafka());
+    return {};
+  }
+
+  Result<void> run() {
+    broker_->start_background();
+    kafka_->start();
+    http_->set_ready(true);
+    signals_.async_wait([this](const boost::system::error_code& error, int) {
+      if (!error) begin_stop();
+    });
+    std::printf("polylog ready kafka=%s http=%s data=%s\n", kafka_->address().c_str(),
+                http_->address().c_str(), options_.data.c_str());
+    std::fflush(stdout);
+    reactor_.run();
+    server::log_info("stopping: closing the stores");
+    auto closed = broker_->close();
+    kafka_.reset();
+    http_.reset();
+    return closed;
+  }
+
+ private:
+  // Ports before data: a port in use must leave an existing directory as it was.
+  Result<void> open_listeners() {
+    POLYLOG_ASSIGN(http, server::http::HttpService::open(reactor_, metrics_, options_.http));
+    http_ = std::move(http);
+    http_->start();
+    return {};
+  }
+
+  Result<void> open_broker() {
+    const std::size_t open_files = raise_open_files();
+    POLYLOG_TRY(fs::create_directories(fs_, options_.data));
+    POLYLOG_ASSIGN(lock, fs_.lock(fs::join(options_.data, ".lock")));
+    lock_ = std::move(lock);
+    const std::string kafka_directory = fs::join(options_.data, "kafka");
+    POLYLOG_ASSIGN(cluster, known_cluster(fs_, kafka_directory));
+    POLYLOG_ASSIGN(catalog, meta::open_embedded_catalog(fs_, fs::join(options_.data, "meta"),
+                                                        cluster));
+    POLYLOG_ASSIGN(volume, fs_.open_volume(options_.data));
+    POLYLOG_ASSIGN(defaults, broker::resolve_topic_config({}, settings_.values()));
+    storage::StoreConfig config;
+    config.directory = kafka_directory;
+    config.sidecar_directory = fs::join(options_.data, "sidecar");
+    config.node_id = settings_.node_id;
+    config.cluster_id = catalog->cluster_id();
+    config.open_files_max = open_files;
+    config.defaults = defaults.log;
+    POLYLOG_ASSIGN(opened, engines_.kafka(fs_, clock_, config));
+    report(opened.recovery, kafka_directory);
+    broker_ = std::make_unique<broker::Broker>(
+        reactor_, pool_, fs_, clock_, settings_, std::move(catalog),
+        broker::Broker::Stores{std::move(opened.store), std::move(volume)});
+    broker_->set_report([](const std::string& line) { server::log_warn(line); });
+    POLYLOG_ASSIGN(notes, broker_->load());
+    for (const std::string& line : notes) server::log_warn(line);
+    return {};
+  }
+
+  static void report(const storage::Recovery& recovery, const std::string& directory) {
+    for (const std::string& line : recovery.notes) server::log_warn(line);
+    std::string line = directory + ": " + std::to_string(recovery.partitions) + " partitions, ";
+    line += recovery.clean ? "clean stop" : "unclean stop";
+    line += ", " + std::to_string(recovery.bytes_scanned) + " bytes read, " +
+            std::to_string(recovery.bytes_truncated) + " cut, " +
+            std::to_string(recovery.indexes_rebuilt) + " indexes made again";
+    server::log_info(line);
+  }
+
+  Result<void> open_kafka() {
+    POLYLOG_ASSIGN(kafka, server::kafka::KafkaService::open(*broker_, metrics_, options_.kafka));
+    kafka_ = std::move(kafka);
+    return {};
+  }
+
+  // Answers that wait for a sync still leave; then the reactor stops and the stores close.
+  void begin_stop() {
+    server::log_info("stop asked for");
+    http_->set_ready(false);
+    kafka_->stop();
+    reactor_.every(stop_check_ms, [this] {
+      waited_ms_ += stop_check_ms;
+      if (kafka_->connections() > 0 && waited_ms_ < stop_patience_ms) return;
+      kafka_->abort();
+      reactor_.stop();
+    });
+    signals_.async_wait([](const boost::system::error_code& error, int) {
+      if (!error) std::_Exit(exit_failed);  // asked twice: now
+    });
+  }
+
+  const ServeOptions& options_;
+  const Engines& engines_;
+  const broker::Settings settings_;
+  SystemClock clock_;
+  fs::PosixFileSystem fs_;
+  server::Metrics metrics_;
+  std::unique_ptr<fs::Lock> lock_;
+  broker::Reactor reactor_;
+  broker::Pool pool_{reactor_, pool_threads};
+  std::unique_ptr<broker::Broker> broker_;
+  std::unique_ptr<server::http::HttpService> http_;
+  std::unique_ptr<server::kafka::KafkaService> kafka_;
+  boost::asio::signal_set signals_;
+  std::int64_t waited_ms_ = 0;
+};
+
+}  // namespace
+
+int serve(const ServeOptions& options, const Engines& engines) {
+  std::signal(SIGPIPE, SIG_IGN);
+  fs::PosixFileSystem fs;
+  auto settings = read_settings(fs, options);
+  if (!settings) {
+    std::fprintf(stderr, "polylog: %s\n", settings.error().context.c_str());
+    return exit_usage;
+  }
+  Server server(options, engines, std::move(*settings));
+  if (auto started = server.start(); !started) {
+    std::fprintf(stderr, "polylog: %s\n", started.error().to_string().c_str());
+    return exit_failed;
+  }
+  if (auto ran = server.run(); !ran) {
+    std::fprintf(stderr, "polylog: the stop was not clean: %s\n", ran.error().to_string().c_str());
+    return exit_failed;
+  }
+  return exit_done;
+}
+
+}  // namespace polylog::cli

@@ -1,0 +1,9 @@
+#include "cli/command.h"
+#include "storage/kafka/store.h"
+
+// Wiring: the only place that names concrete engines.
+int main(int argc, char** argv) {
+  polylog::cli::Engines engines;
+  engines.kafka = &polylog::storage::kafka::KafkaStore::open;
+  return polylog::cli::run(argc, argv, engines);
+}
