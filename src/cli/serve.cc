@@ -12,6 +12,7 @@
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
 #include "fs/posix_file_system.h"
+#include "server/http/broker_metrics.h"
 #include "server/http/service.h"
 #include "server/kafka/service.h"
 #include "server/log.h"
@@ -76,12 +77,18 @@ class Server {
   Result<void> start() {
     POLYLOG_TRY(open_listeners());
     POLYLOG_TRY(open_broker());
-    POLYLOG_TRY(open_kafka());
-    return {};
+    auto listening = open_kafka();
+    // The stores were opened: they are closed as after any clean stop.
+    if (!listening) {
+      if (auto closed = broker_->close(); !closed) return closed;
+    }
+    return listening;
   }
 
   Result<void> run() {
+    server::http::add_broker_metrics(metrics_, *broker_);
     broker_->start_background();
+    http_->start();
     kafka_->start();
     http_->set_ready(true);
     signals_.async_wait([this](const boost::system::error_code& error, int) {
@@ -101,9 +108,10 @@ class Server {
  private:
   // Ports before data: a port in use must leave an existing directory as it was.
   Result<void> open_listeners() {
-    POLYLOG_ASSIGN(http, server::http::HttpService::open(reactor_, metrics_, options_.http));
+    POLYLOG_ASSIGN(http,
+                   server::http::HttpService::open(reactor_.context(), metrics_, options_.http));
     http_ = std::move(http);
-    http_->start();
+    server::add_process_metrics(metrics_);
     return {};
   }
 
@@ -114,8 +122,9 @@ class Server {
     lock_ = std::move(lock);
     const std::string kafka_directory = fs::join(options_.data, "kafka");
     POLYLOG_ASSIGN(cluster, known_cluster(fs_, kafka_directory));
-    POLYLOG_ASSIGN(catalog, meta::open_embedded_catalog(fs_, fs::join(options_.data, "meta"),
-                                                        cluster));
+    const std::string meta_directory = fs::join(options_.data, "meta");
+    POLYLOG_TRY(fs::create_directories(fs_, meta_directory));
+    POLYLOG_ASSIGN(catalog, meta::open_embedded_catalog(fs_, meta_directory, cluster));
     POLYLOG_ASSIGN(volume, fs_.open_volume(options_.data));
     POLYLOG_ASSIGN(defaults, broker::resolve_topic_config({}, settings_.values()));
     storage::StoreConfig config;
@@ -161,6 +170,7 @@ class Server {
       waited_ms_ += stop_check_ms;
       if (kafka_->connections() > 0 && waited_ms_ < stop_patience_ms) return;
       kafka_->abort();
+      http_->abort();
       reactor_.stop();
     });
     signals_.async_wait([](const boost::system::error_code& error, int) {

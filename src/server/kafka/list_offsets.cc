@@ -76,6 +76,13 @@ bool answer_now(Context& context, broker::Partition& partition, const Asked& ask
   return true;
 }
 
+// Epochs came with version 4; older answers have no room for one.
+void leave_out_epochs(ListOffsetsResponse& response) {
+  for (auto& topic : response.topics) {
+    for (Answer& answer : topic.partitions) answer.leader_epoch = -1;
+  }
+}
+
 void fill(Context& context, const Lookup& lookup, Answer& answer) {
   if (!lookup.found) {
     answer.error_code = context.wire(error_code(lookup.found.error().code));
@@ -153,6 +160,7 @@ Async<void> list_offsets(Context& context, ClientPtr, Call call, Reply reply) {
   for (const Lookup& lookup : lookups) {
     fill(context, lookup, response.topics[lookup.topic].partitions[lookup.partition]);
   }
+  if (call.version < 4) leave_out_epochs(response);
   reply.send(response);
 }
 
