@@ -54,6 +54,8 @@ INCLUDES = {
     "server/metrics.h": BASICS,
 }
 EVERYTHING = ("cli", "main.cc")
+# Tests may include everything; a rig is what several tests of a folder share.
+TEST_ENDINGS = ("_test.cc", "_fuzz.cc", "_rig.cc", "_rig.h")
 
 
 class Tree:
@@ -118,8 +120,10 @@ def module_of(path):
 
 def check_includes(tree):
     for path, text in tree.cxx().items():
-        if not path.startswith("src/") or path.endswith(("_test.cc", "_fuzz.cc")):
+        if not path.startswith("src/") or path.endswith(TEST_ENDINGS):
             continue
+        for match in re.finditer(r'^#include "([^"]+_rig\.h)"', text, re.MULTILINE):
+            tree.report(path, line_of(text, match.start()), f"{match.group(1)} is for tests only")
         inside = path.removeprefix("src/")
         if inside == EVERYTHING[1] or inside.startswith(EVERYTHING[0] + "/"):
             continue
@@ -292,14 +296,18 @@ def check_lengths(tree):
 
 
 def check_registered(tree):
-    cmake = " ".join(t for p, t in tree.texts.items()
-                     if p.endswith(("CMakeLists.txt", ".cmake")))
-    words = set(re.findall(r"[\w.\-]+", cmake))
-    for path in tree.texts:
-        name = pathlib.PurePosixPath(path).name
-        if re.search(r"_(test|fuzz)\.(cc|py)$", name) or re.fullmatch(r"test_\w+\.py", name):
-            if name not in words and pathlib.PurePosixPath(name).stem not in words:
-                tree.report(path, 1, "is in no CMakeLists.txt: it would never run")
+    """A test's file must be named in some CMakeLists.txt; `test_x.py` may be just `x` in the one
+    beside it."""
+    words = {path: set(re.findall(r"[\w.\-]+", text)) for path, text in tree.texts.items()
+             if path.endswith(("CMakeLists.txt", ".cmake"))}
+    everywhere = set().union(*words.values())
+    for path in map(pathlib.PurePosixPath, tree.texts):
+        if not re.search(r"_(test|fuzz)\.(cc|py)$|^test_\w+\.py$", path.name):
+            continue
+        beside = words.get((path.parent / "CMakeLists.txt").as_posix(), set())
+        if everywhere.isdisjoint({path.name, path.stem}) and \
+                path.stem.removeprefix("test_") not in beside:
+            tree.report(path, 1, "is in no CMakeLists.txt: it would never run")
 
 
 _DECODER = re.compile(

@@ -59,6 +59,12 @@ class Includes(Planted):
         self.plant("src/base/CMakeLists.txt", "polylog_test(a_test SOURCES a_test.cc)\n")
         self.expect_clean()
 
+    def test_a_rig_counts_as_a_test_and_is_only_for_tests(self):
+        self.header("src/broker/broker_rig.h", '#include "storage/kafka/log.h"\n')
+        self.expect_clean()
+        self.plant("src/broker/a.cc", '#include "broker/broker_rig.h"\n')
+        self.expect("src/broker/a.cc:1", "for tests only")
+
     def test_every_folder_of_src_is_in_the_table(self):
         self.plant("src/extra/a.cc", "")
         self.expect("src/extra/a.cc:1", "no module")

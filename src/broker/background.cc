@@ -159,17 +159,23 @@ void Broker::Impl::checkpoint() {
 
 void Broker::Impl::finish_deletions() {
   if (deleting || deletions.empty()) return;
-  auto finished = std::make_shared<std::vector<std::string>>();
-  const auto work = [finished, records = deletions, impl = this] {
-    for (const auto& [name, record] : records) {
-      if (impl->remove_topic(record)) finished->push_back(name);
+  auto tried = std::make_shared<std::map<std::string, Deletion>>(deletions);
+  const auto work = [tried, impl = this] {
+    for (auto& [name, deletion] : *tried) {
+      deletion.finished = impl->remove_topic(deletion).has_value();
     }
   };
-  const auto done = [weak = weak_from_this(), finished] {
+  const auto done = [weak = weak_from_this(), tried] {
     const auto impl = weak.lock();
     if (!impl) return;
     impl->deleting = false;
-    for (const std::string& name : *finished) impl->deletions.erase(name);
+    for (auto& [name, deletion] : *tried) {
+      if (deletion.finished) {
+        impl->deletions.erase(name);
+      } else {
+        impl->deletions[name] = std::move(deletion);
+      }
+    }
   };
   deleting = broker.pool_.submit(work, done);
 }

@@ -120,6 +120,29 @@ TEST(Background, a_deletion_left_unfinished_is_finished_and_the_name_free_again)
   world.make("t");
 }
 
+TEST(Background, a_removal_that_failed_and_is_not_known_to_be_done_waits_for_the_next_start) {
+  FakeDisk disk;
+  {
+    World world(disk, quick());
+    world.make("t", {}, 2);
+    disk.remove_error = Errc::io;
+    disk.remove_forgets = true;
+    EXPECT_EQ(world.wait(world.broker().delete_topic("t")).error, Broker::TopicError::none);
+    disk.remove_error.reset();
+    world.broker().start_background();
+    world.run_until([&] {
+      world.pool.drain();
+      return disk.checkpoints > 3;
+    });
+    EXPECT_TRUE(disk.rows.contains("t")) << "its directory may be back after a crash";
+  }
+  disk.add({"t", 0}, disk.rows.at("t").id);
+  World world(disk);
+  EXPECT_EQ(world.broker().find("t"), nullptr);
+  EXPECT_TRUE(disk.rows.empty());
+  EXPECT_TRUE(disk.directories.empty());
+}
+
 TEST(Close, writes_and_syncs_what_is_staged_then_closes_the_store) {
   FakeDisk disk;
   World world(disk);

@@ -73,15 +73,17 @@ void Broker::Impl::staged(LogState& state) {
 }
 
 void Broker::Impl::end_of_turn() {
+  static const Error not_written{Errc::io, "what was staged was not written"};
   turn_posted = false;
   std::vector<std::shared_ptr<LogState>> logs;
   logs.swap(staged_logs);
-  for (const auto& state : logs) write(*state);
+  for (const auto& state : logs) write(*state, not_written);
   logs.clear();
   if (staged_logs.empty()) staged_logs.swap(logs);  // keeps the capacity
 }
 
-void Broker::Impl::write(LogState& state) {
+// `cause` is an append's error that may have dropped what was staged before it.
+void Broker::Impl::write(LogState& state, const Error& cause) {
   state.staged = false;
   const bool sync = std::exchange(state.sync_wanted, false);
   const std::int64_t interval_ms = std::exchange(state.flush_interval_ms, 0);
@@ -90,7 +92,9 @@ void Broker::Impl::write(LogState& state) {
     write_failed(state, written.error());
     return;
   }
-  state.written.advance(state.log->end().value());
+  const LogPosition end = state.log->end();
+  state.written.advance(end.value());
+  if (end < state.staged_end) write_failed(state, cause);
   if (sync) {
     submit(state);
   } else if (interval_ms > 0) {
@@ -105,6 +109,7 @@ void Broker::Impl::write(LogState& state) {
 void Broker::Impl::write_failed(LogState& state, const Error& error) {
   const std::int64_t written = state.written.value();
   state.failure = error;
+  state.staged_end = LogPosition(written);
   state.generations.end(LogPosition(written));
   state.written.fail_beyond(written, error);
   state.durable.fail_beyond(written, error);
@@ -241,13 +246,6 @@ Result<void> Broker::close() {
   pool_.drain();
   impl_->end_of_turn();
   for (const auto& [log, state] : impl_->states) {
-    if (state->failed) continue;
-    // Clients have been told this epoch; a clean start must not go back behind it.
-    if (!state->epoch_begun && state->log->epoch() != no_epoch) {
-      if (const Result<void> begun = state->begin_epoch(); !begun) {
-        impl_->report("epoch not recorded: " + begun.error().to_string());
-      }
-    }
     impl_->submit(*state);
   }
   impl_->durability->drain();
@@ -289,6 +287,7 @@ std::vector<std::shared_ptr<Topic>> Broker::topics() const {
 }
 
 void Broker::staged(LogState& state) { impl_->staged(state); }
+void Broker::write_now(LogState& state, const Error& cause) { impl_->write(state, cause); }
 void Broker::submit(LogState& state) { impl_->submit(state); }
 
 storage::Store& Broker::store(storage::Layout layout) {

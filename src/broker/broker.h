@@ -111,6 +111,8 @@ class Broker {
 
   // Called by Partition::append: this turn's staged logs are written together at its end.
   void staged(LogState& state);
+  // The same at once, after an append to the log failed with `cause`.
+  void write_now(LogState& state, const Error& cause);
   // A sync round is to cover the log, whatever its flush policy.
   void submit(LogState& state);
   storage::Store& store(storage::Layout layout);

@@ -36,15 +36,19 @@ Result<void> FakeLog::begin_epoch(LeaderEpoch epoch) {
   return {};
 }
 
+void FakeLog::drop_staged() {
+  for (auto it = undos.rbegin(); it != undos.rend(); ++it) producers.restore(*it);
+  undos.clear();
+  staged.clear();
+}
+
 Result<void> FakeLog::write_staged() {
   const std::lock_guard lock(mutex);
   ++writes;
   const std::optional<Errc> error =
       failed ? Errc::unavailable : std::exchange(write_error, std::nullopt);
   if (error) {
-    for (auto it = undos.rbegin(); it != undos.rend(); ++it) producers.restore(*it);
-    undos.clear();
-    staged.clear();
+    drop_staged();
     return fail(*error, "write");
   }
   for (Batch& batch : staged) {
@@ -89,6 +93,10 @@ Result<storage::Staged> FakePartition::append(Batch batch) {
   const std::lock_guard lock(fake->mutex);
   if (fake->failed) return fail(Errc::unavailable, "failed before");
   if (fake->append_error) return fail(*fake->append_error, "append");
+  if (const auto error = std::exchange(fake->append_drops, std::nullopt)) {
+    fake->drop_staged();
+    return fail(*error, "roll");
+  }
   Offset base(fake->written.value());
   if (!fake->staged.empty()) base = fake->staged.back().info.last + 1;
   batch.info.first = base;
@@ -170,7 +178,10 @@ std::optional<Uuid> FakeStore::topic_id(const TopicPartition& id) const {
 Result<void> FakeStore::remove(const TopicPartition& id) {
   const std::lock_guard lock(mutex_);
   POLYLOG_TRY(disk_.power.change());
-  if (disk_.remove_error) return fail(*disk_.remove_error, "remove");
+  if (disk_.remove_error) {
+    if (disk_.remove_forgets) disk_.directories.erase(id);
+    return fail(*disk_.remove_error, "remove");
+  }
   if (disk_.directories.erase(id) == 0) return fail(Errc::not_found, id.topic);
   return {};
 }

@@ -107,6 +107,7 @@ class FakeLog final : public storage::Log, public std::enable_shared_from_this<F
   std::optional<Errc> write_error;  // of the next write_staged(), once
   std::optional<Errc> dirty_error;  // of every dirty()
   std::optional<Errc> append_error;
+  std::optional<Errc> append_drops;  // as append_error, once, and all that is staged with it
   mutable std::mutex mutex;
 
   LogPosition end() const override;
@@ -114,6 +115,7 @@ class FakeLog final : public storage::Log, public std::enable_shared_from_this<F
   LeaderEpoch epoch() const override { return latest_epoch; }
   bool unclean() const override { return was_unclean; }
   Result<void> begin_epoch(LeaderEpoch epoch) override;
+  void drop_staged();  // under the lock
   Result<void> write_staged() override;
   Result<std::optional<storage::DirtyLog>> dirty() override;
   void settled(const storage::DirtyLog& done, bool synced) override;
@@ -167,6 +169,7 @@ struct FakeDisk {
   // Failures that are no crash.
   std::optional<Errc> create_error;
   std::optional<Errc> remove_error;
+  bool remove_forgets = false;  // a failed removal has taken the partition out of the store
   std::optional<Errc> catalog_error;
   std::int32_t create_error_from = 0;  // partitions below are made
   int reservations = 0, checkpoints = 0, closed = 0;

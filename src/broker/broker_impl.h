@@ -73,6 +73,13 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
     std::shared_ptr<Topic> topic;
     std::int32_t partition;
   };
+  // A topic marked as deleted, and how far removing its partitions has come.
+  struct Deletion {
+    meta::TopicRecord record;
+    std::int32_t next = 0;
+    bool stuck = false;  // removing partition `next` failed
+    bool finished = false;
+  };
   // Producer ids reserved in the catalogue and not given out yet.
   struct ProducerIds {
     explicit ProducerIds(boost::asio::io_context& context) : reservations(context, 0) {}
@@ -90,7 +97,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   void start_durability(fs::FileSystem& fs, MakeDurability make);
   void staged(LogState& state);
   void end_of_turn();
-  void write(LogState& state);
+  void write(LogState& state, const Error& cause);
   void write_failed(LogState& state, const Error& error);
   void submit(LogState& state);
   void flush_within(LogState& state, std::int64_t interval_ms);
@@ -107,10 +114,11 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   using PartitionLogs = std::vector<std::shared_ptr<storage::PartitionLog>>;
   // The next four wait for the disk.
   Result<PartitionLogs> make_topic(const meta::TopicRecord& record,
-                                   const storage::LogConfig& config, bool& left);
+                                   const storage::LogConfig& config,
+                                   std::optional<Deletion>& left);
   Result<void> mark_deleting(const meta::TopicRecord& record);
-  Result<void> remove_marked(const meta::TopicRecord& record);
-  Result<void> remove_topic(const meta::TopicRecord& record);
+  Result<void> remove_marked(Deletion& deletion);
+  Result<void> remove_topic(Deletion& deletion);
   void add_topic(std::shared_ptr<Topic> topic);
   void drop_topic(const std::shared_ptr<Topic>& topic);
   std::shared_ptr<Partition> make_partition(const Topic& topic, std::int32_t index,
@@ -164,7 +172,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   Watermark rounds_done;  // number of the last sync round that has ended
 
   ProducerIds producer_ids;
-  std::map<std::string, meta::TopicRecord> deletions;  // marked, but not all removed yet
+  std::map<std::string, Deletion> deletions;  // marked, but not all removed yet
   std::vector<Missing> missing;
   std::vector<std::string> notes;  // of load()
   bool retaining = false, checkpointing = false, expiring = false;

@@ -10,7 +10,8 @@ TEST(ConfigValue, integers_are_decimal_with_blanks_around_them_allowed) {
   EXPECT_EQ(parse_integer("k", "-1", -1, 100), -1);
   EXPECT_EQ(parse_integer("k", "+7", 0, 100), 7);
   EXPECT_EQ(parse_integer("k", "9223372036854775807", 0, INT64_MAX), INT64_MAX);
-  for (const char* bad : {"", " ", "1k", "0x10", "1.0", "--1", "+-1", "1 2", "9223372036854775808"}) {
+  for (const char* bad :
+       {"", " ", "1k", "0x10", "1.0", "--1", "+-1", "1 2", "9223372036854775808"}) {
     EXPECT_FALSE(parse_integer("k", bad, INT64_MIN, INT64_MAX)) << bad;
   }
 }

@@ -49,7 +49,7 @@ Result<std::vector<std::string>> Broker::Impl::load() {
 }
 
 void Broker::Impl::finish_deletion(const meta::TopicRecord& record, const Found* found) {
-  meta::TopicRecord remaining = record;
+  Deletion remaining{record};
   if (found != nullptr) {
     if (found->ids_differ) {
       note("topic " + record.name + " was deleted, but its directories carry different ids: " +
@@ -58,16 +58,16 @@ void Broker::Impl::finish_deletion(const meta::TopicRecord& record, const Found*
     }
     if (found->id && *found->id != record.id) {
       // Made by another broker after ours had decided to delete its own.
-      remaining.partitions = 0;
+      remaining.record.partitions = 0;
     } else {
       const std::int32_t last = found->partitions.back();
-      remaining.partitions = std::max(remaining.partitions, last + 1);
+      remaining.record.partitions = std::max(record.partitions, last + 1);
     }
   }
   if (const Result<void> removed = remove_marked(remaining); !removed) {
     note("topic " + record.name + " is deleted, its files remain for now: " +
          removed.error().to_string());
-    deletions.emplace(record.name, remaining);
+    deletions.emplace(record.name, std::move(remaining));
     return;
   }
   note("topic " + record.name + ": deletion finished");

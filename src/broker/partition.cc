@@ -36,11 +36,10 @@ LogState::LogState(boost::asio::io_context& context, std::shared_ptr<storage::Lo
     : log(std::move(log_in)),
       written(context, log->end().value()),
       durable(context, log->durable_end().value()) {
-  const LeaderEpoch begun = log->epoch();
   // A record at an offset once shown may be another one after an unclean stop; a new epoch is
-  // what tells clients to look (KIP-320).
-  epoch = log->unclean() ? begun + 1 : std::max(begun, LeaderEpoch(0));
-  epoch_begun = begun == epoch;
+  // what tells clients to look (KIP-320). After a clean stop too: the epoch that an earlier start
+  // reported and never used is written nowhere, and no start may report a lower one.
+  epoch = log->epoch() + 1;
 }
 
 Result<void> LogState::begin_epoch() {
@@ -132,9 +131,16 @@ Result<Partition::Appended> Partition::append(Batch batch) {
   }
 
   POLYLOG_TRY(state_->begin_epoch());
-  POLYLOG_ASSIGN(staged, log_->append(std::move(batch)));
-  appended.base = staged.offsets.start;
-  appended.end = staged.end;
+  Result<storage::Staged> staged = log_->append(std::move(batch));
+  if (!staged) {
+    // A roll that failed may have taken what this turn staged before with it: find out now,
+    // before another append gets the same positions.
+    if (state_->staged) broker_.write_now(*state_, staged.error());
+    return fail(std::move(staged).error());
+  }
+  appended.base = staged->offsets.start;
+  appended.end = staged->end;
+  state_->staged_end = staged->end;
   if (acknowledges_syncs()) {
     state_->sync_wanted = true;
   } else if (config_->flush.kind == FlushPolicy::Kind::interval) {

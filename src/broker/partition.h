@@ -47,15 +47,15 @@ class Generations {
 struct LogState : std::enable_shared_from_this<LogState> {
   LogState(boost::asio::io_context& context, std::shared_ptr<storage::Log> log_in);
 
-  // Before an append: the first one of a log after an unclean start (or of a new log) opens the
-  // epoch that was decided at load.
+  // Before an append: a log's first one since the start opens the epoch that was decided then.
   Result<void> begin_epoch();
 
   std::shared_ptr<storage::Log> log;
   Watermark written;  // LogPosition after write_staged()
   Watermark durable;  // LogPosition after a sync round
-  LeaderEpoch epoch;  // the one appends carry; one more than the log's own after an unclean stop
+  LeaderEpoch epoch;  // the one appends carry: one more than the log had when it was opened
   Generations generations;
+  LogPosition staged_end{0};  // of this turn's last append
   std::int64_t flush_interval_ms = 0;  // shortest that this turn's appends ask for; 0: none
   bool epoch_begun = false;
   bool staged = false;         // append() was called since the last write_staged()

@@ -238,6 +238,35 @@ TEST_F(PartitionTest, who_asks_late_about_a_written_batch_is_answered_after_anot
   EXPECT_TRUE(acked(kept, Acks::all).get());
 }
 
+TEST_F(PartitionTest, what_a_failed_roll_drops_of_a_turn_is_told_to_those_who_staged_it) {
+  append(batch_of(1));
+  world.sync_round();
+  const Appended lost = append(batch_of(3));
+  auto waits = acked(lost);
+  log().append_drops = Errc::no_space;
+  EXPECT_FALSE(partition->append(batch_of(1)));
+  const Appended next = append(batch_of(3));
+  EXPECT_EQ(next.end, lost.end);
+  auto later = acked(next);
+  world.turn();
+  EXPECT_EQ(code(waits), Errc::no_space);
+  world.sync_round();
+  EXPECT_TRUE(later.get());
+  auto late = acked(lost);
+  EXPECT_EQ(code(late), Errc::no_space);
+}
+
+TEST_F(PartitionTest, an_append_that_fails_alone_leaves_the_rest_of_its_turn) {
+  auto waits = acked(append(batch_of(3)));
+  log().append_error = Errc::too_large;
+  EXPECT_FALSE(partition->append(batch_of(1)));
+  log().append_error.reset();
+  append(batch_of(1));
+  world.sync_round();
+  EXPECT_TRUE(waits.get());
+  EXPECT_EQ(partition->high_watermark(), Offset(4));
+}
+
 TEST_F(PartitionTest, an_engine_that_could_not_cut_back_refuses_further_writes) {
   log().write_error = Errc::unavailable;
   auto waits = acked(append(batch_of(1)));
@@ -402,22 +431,24 @@ TEST(PartitionEpoch, an_unclean_log_gets_the_next_epoch_at_its_first_append_only
   EXPECT_EQ(partition->epoch(), LeaderEpoch(5));
 }
 
-TEST(PartitionEpoch, a_clean_log_goes_on_in_its_epoch) {
-  LoadedLog loaded(false);
-  World world(loaded.disk);
-  const auto partition = world.broker().find("t", 0);
-  EXPECT_EQ(partition->epoch(), LeaderEpoch(4));
-  ASSERT_TRUE(partition->append(batch_of(1)));
-  EXPECT_TRUE(world.log_of({"t", 0}).epochs_begun.empty());
-}
-
-TEST(PartitionEpoch, a_clean_stop_records_an_epoch_that_clients_were_told_of) {
+TEST(PartitionEpoch, no_start_reports_a_lower_epoch_than_an_earlier_one) {
   LoadedLog loaded(true);
+  FakeLog& log = *loaded.disk.directories.at({"t", 0}).partition->fake;
+  {
+    World world(loaded.disk);
+    EXPECT_EQ(world.broker().find("t", 0)->epoch(), LeaderEpoch(5));
+    EXPECT_TRUE(world.broker().close());
+    EXPECT_TRUE(log.epochs_begun.empty()) << "nothing was appended, nothing is recorded";
+  }
+  log.was_unclean = false;
+  {
+    World world(loaded.disk);
+    EXPECT_EQ(world.broker().find("t", 0)->epoch(), LeaderEpoch(5));
+    ASSERT_TRUE(world.broker().find("t", 0)->append(batch_of(1)));
+    EXPECT_TRUE(world.broker().close());
+  }
   World world(loaded.disk);
-  EXPECT_TRUE(world.broker().close());
-  const FakeLog& log = world.log_of({"t", 0});
-  ASSERT_EQ(log.epochs_begun.size(), 1U);
-  EXPECT_EQ(log.epochs_begun[0].first, LeaderEpoch(5));
+  EXPECT_EQ(world.broker().find("t", 0)->epoch(), LeaderEpoch(6));
 }
 
 TEST(Generations, many_failures_in_one_place_are_remembered_as_one) {

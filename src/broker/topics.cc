@@ -125,16 +125,15 @@ std::shared_ptr<Partition> Broker::Impl::make_partition(
 // ---------------------------------------------------------------------------- on the disk
 
 // The catalogue's commit is the moment a topic exists; load() makes partitions that a crash
-// kept from being made. `left` tells whether a failure could not be undone at once.
+// kept from being made. `left` is what of a failure could not be undone at once.
 Result<Broker::Impl::PartitionLogs> Broker::Impl::make_topic(const meta::TopicRecord& record,
                                                              const storage::LogConfig& config,
-                                                             bool& left) {
-  left = false;
+                                                             std::optional<Deletion>& left) {
   if (Result<void> stored = catalog->create_topic(record); !stored) {
     if (stored.error().code == Errc::exists) return fail(std::move(stored).error());
     // Whether a failed commit took effect is not known.
     const Result<void> undone = catalog->delete_topic(record.name);
-    left = !undone && undone.error().code != Errc::not_found;
+    if (!undone && undone.error().code != Errc::not_found) left = Deletion{record};
     return fail(std::move(stored).error());
   }
   PartitionLogs logs;
@@ -144,8 +143,8 @@ Result<Broker::Impl::PartitionLogs> Broker::Impl::make_topic(const meta::TopicRe
       Error error = std::move(log).error();
       if (error.code == Errc::exists) error.code = Errc::io;  // a directory nobody knows
       logs.clear();
-      const Result<void> undone = remove_topic(record);
-      left = !undone;
+      Deletion undoing{record};
+      if (!remove_topic(undoing)) left = std::move(undoing);
       return fail(std::move(error));
     }
     logs.push_back(std::move(*log));
@@ -160,21 +159,26 @@ Result<void> Broker::Impl::mark_deleting(const meta::TopicRecord& record) {
   return catalog->set_configs(record.name, configs);
 }
 
-// Repeatable: partitions that are gone are no error.
-Result<void> Broker::Impl::remove_marked(const meta::TopicRecord& record) {
-  for (std::int32_t index = 0; index < record.partitions; ++index) {
-    const Result<void> removed = stores.kafka->remove({record.name, index});
-    if (!removed && removed.error().code != Errc::not_found) return removed;
+// Goes on where it stopped. Partitions that are gone are no error, except one whose removal
+// failed before: whether its directory is really gone only the next start can tell, and until
+// then the marked row must stay.
+Result<void> Broker::Impl::remove_marked(Deletion& deletion) {
+  const meta::TopicRecord& record = deletion.record;
+  for (; deletion.next < record.partitions; ++deletion.next) {
+    const Result<void> removed = stores.kafka->remove({record.name, deletion.next});
+    const bool gone = removed || (removed.error().code == Errc::not_found && !deletion.stuck);
+    deletion.stuck = !gone;
+    if (!gone) return removed;
   }
   const Result<void> forgotten = catalog->delete_topic(record.name);
   if (!forgotten && forgotten.error().code != Errc::not_found) return forgotten;
   return {};
 }
 
-Result<void> Broker::Impl::remove_topic(const meta::TopicRecord& record) {
-  const Result<void> marked = mark_deleting(record);
+Result<void> Broker::Impl::remove_topic(Deletion& deletion) {
+  const Result<void> marked = mark_deleting(deletion.record);
   if (!marked && marked.error().code != Errc::not_found) return marked;
-  return remove_marked(record);
+  return remove_marked(deletion);
 }
 
 // ----------------------------------------------------------------------------------- create
@@ -245,14 +249,14 @@ Async<TopicOutcome> Broker::create_topic(NewTopic request) {
     record.id = Uuid::random();
   } while (impl->by_id.contains(record.id));
   Result<Impl::PartitionLogs> made;
-  bool left = false;
+  std::optional<Impl::Deletion> left;
   std::function<void()> make = [&made, &left, &record, &config, &impl] {
     made = impl->make_topic(record, config->log, left);
   };
   co_await pool_.run(std::move(make));
   if (!made) {
     // A topic whose creation failed must not show up later.
-    if (left) impl->deletions.emplace(record.name, record);
+    if (left) impl->deletions.emplace(record.name, std::move(*left));
     co_return refuse(made.error());
   }
   if (impl->closing) co_return refuse(TopicError::storage, "the broker is stopping");
@@ -281,27 +285,27 @@ Async<TopicOutcome> Broker::delete_topic(std::string name) {
   const std::shared_ptr<Topic> topic = find(name);
   if (topic == nullptr) co_return refuse(TopicError::unknown, "This server has no such topic.");
 
-  meta::TopicRecord record;
-  record.name = topic->name;
-  record.id = topic->id;
-  record.partitions = static_cast<std::int32_t>(topic->partitions.size());
-  record.configs = topic->overrides;
+  Impl::Deletion deletion;
+  deletion.record.name = topic->name;
+  deletion.record.id = topic->id;
+  deletion.record.partitions = static_cast<std::int32_t>(topic->partitions.size());
+  deletion.record.configs = topic->overrides;
   Result<void> done;
-  std::function<void()> mark = [&done, &record, &impl] {
-    done = impl->mark_deleting(record);
+  std::function<void()> mark = [&done, &deletion, &impl] {
+    done = impl->mark_deleting(deletion.record);
   };
   co_await pool_.run(std::move(mark));
   if (!done) co_return refuse(done.error());
 
   impl->drop_topic(topic);
-  std::function<void()> remove = [&done, &record, &impl] {
-    done = impl->remove_marked(record);
+  std::function<void()> remove = [&done, &deletion, &impl] {
+    done = impl->remove_marked(deletion);
   };
   co_await pool_.run(std::move(remove));
   if (!done) {
     impl->report("topic " + name + " is deleted, its files remain for now: " +
                  done.error().to_string());
-    impl->deletions.emplace(name, std::move(record));
+    impl->deletions.emplace(name, std::move(deletion));
   }
   TopicOutcome outcome;
   outcome.topic = topic;

@@ -20,7 +20,7 @@ namespace polylog::fs {
 struct FileInfo {
   std::uint64_t size = 0;
   std::uint64_t inode = 0;
-  Timestamp modified;          // ms; Kafka falls back on it for retention
+  Timestamp modified;            // ms; Kafka falls back on it for retention
   std::int64_t modified_ns = 0;  // full resolution; binds the sidecar to a file
   bool directory = false;
 };
@@ -90,8 +90,8 @@ class FileSystem {
   virtual Result<std::vector<std::string>> list(const std::string& path) const = 0;
   virtual Result<void> create_directory(const std::string& path) = 0;  // exists when it exists
   virtual Result<void> rename(const std::string& from, const std::string& to) = 0;  // replaces
-  virtual Result<void> remove(const std::string& path) = 0;            // a file
-  virtual Result<void> remove_directory(const std::string& path) = 0;  // must be empty
+  virtual Result<void> remove(const std::string& path) = 0;                         // a file
+  virtual Result<void> remove_directory(const std::string& path) = 0;               // must be empty
   virtual Result<void> sync_directory(const std::string& path) = 0;
   virtual Result<void> set_modified(const std::string& path, Timestamp time) = 0;
   // Takes the lock without waiting: Errc::locked when another process (or another holder in

@@ -80,8 +80,8 @@ class Descriptor {
 };
 
 Result<Descriptor> open_directory(const std::string& path) {
-  const int descriptor = retry_interrupted(
-      [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  const int descriptor =
+      retry_interrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (descriptor < 0) return failed("open", path);
   return Descriptor(descriptor);
 }
@@ -188,7 +188,7 @@ class PosixFile final : public File {
   }
 
   Result<FileInfo> info() const override {
-    struct stat from {};
+    struct stat from{};
     if (::fstat(descriptor_, &from) != 0) return failed("fstat", path_);
     return info_of(from);
   }
@@ -199,8 +199,7 @@ class PosixFile final : public File {
     while (done < into.size()) {
       const MutableBytes rest = into.subspan(done);
       const ssize_t count = retry_interrupted([&] {
-        return ::pread(descriptor_, rest.data(), rest.size(),
-                       static_cast<off_t>(position + done));
+        return ::pread(descriptor_, rest.data(), rest.size(), static_cast<off_t>(position + done));
       });
       if (count < 0) return failed("pread", path_);
       if (count == 0) break;
@@ -267,11 +266,10 @@ Error posix_error(std::string_view call, const std::string& path, int code) {
 
 Result<FilePtr> PosixFileSystem::open(const std::string& path, OpenMode mode) {
   const int flags = open_flags(mode) | O_CLOEXEC;
-  const int descriptor =
-      retry_interrupted([&] { return ::open(path.c_str(), flags, 0644); });
+  const int descriptor = retry_interrupted([&] { return ::open(path.c_str(), flags, 0644); });
   if (descriptor < 0) return failed("open", path);
   Descriptor owned(descriptor);
-  struct stat from {};
+  struct stat from{};
   if (::fstat(descriptor, &from) != 0) return failed("fstat", path);
   if (S_ISDIR(from.st_mode)) return fail(posix_error("open", path, EISDIR));
   const FileIdentity identity{from.st_dev, from.st_ino};
@@ -279,7 +277,7 @@ Result<FilePtr> PosixFileSystem::open(const std::string& path, OpenMode mode) {
 }
 
 Result<FileInfo> PosixFileSystem::info(const std::string& path) const {
-  struct stat from {};
+  struct stat from{};
   if (::stat(path.c_str(), &from) != 0) return failed("stat", path);
   return info_of(from);
 }
@@ -351,7 +349,7 @@ Result<std::unique_ptr<Volume>> PosixFileSystem::open_volume(const std::string& 
 }
 
 Result<std::uint64_t> PosixFileSystem::free_bytes(const std::string& path) const {
-  struct statvfs space {};
+  struct statvfs space{};
   if (retry_interrupted([&] { return ::statvfs(path.c_str(), &space); }) != 0) {
     return failed("statvfs", path);
   }

@@ -28,7 +28,7 @@ int lock_seen_by_child(const std::string& path) {
   const pid_t child = ::fork();
   if (child == 0) {
     const int descriptor = ::open(path.c_str(), O_RDWR);
-    struct flock range {};
+    struct flock range{};
     range.l_type = F_WRLCK;
     range.l_whence = SEEK_SET;
     if (descriptor < 0) ::_exit(9);
@@ -69,7 +69,7 @@ TEST_F(PosixDisk, a_lock_held_by_another_process_names_it) {
   const pid_t child = ::fork();
   if (child == 0) {
     const int descriptor = ::open(at("lock").c_str(), O_RDWR | O_CREAT, 0600);
-    struct flock range {};
+    struct flock range{};
     range.l_type = F_WRLCK;
     range.l_whence = SEEK_SET;
     const char answer = ::fcntl(descriptor, F_SETLK, &range) == 0 ? 'y' : 'n';
@@ -141,12 +141,11 @@ TEST_F(PosixDisk, descriptors_are_closed_on_exec) {
   ASSERT_TRUE(file && lock && volume);
   std::size_t ours = 0;
   for (int descriptor = 0; descriptor < 1024; ++descriptor) {
-    struct stat from {};
-    struct stat root {};
+    struct stat from{};
+    struct stat root{};
     if (::fstat(descriptor, &from) != 0 || ::stat(root_.c_str(), &root) != 0) continue;
     const bool is_ours = from.st_dev == root.st_dev &&
-                         (from.st_ino == root.st_ino ||
-                          from.st_ino == (*file)->info()->inode ||
+                         (from.st_ino == root.st_ino || from.st_ino == (*file)->info()->inode ||
                           from.st_ino == fs_.info(at("lock"))->inode);
     if (!is_ours) continue;
     ++ours;

@@ -47,7 +47,7 @@ class PosixLock final : public Lock {
 };
 
 struct flock whole_file() {
-  struct flock range {};
+  struct flock range{};
   range.l_type = F_WRLCK;
   range.l_whence = SEEK_SET;
   return range;  // length 0: to the end of the file however far it grows
@@ -71,13 +71,13 @@ Error locked_here(const std::string& path) {
 Result<std::unique_ptr<Lock>> take_posix_lock(const std::string& path) {
   Registry& locks = registry();
   const std::lock_guard guard(locks.mutex);
-  struct stat info {};
+  struct stat info{};
   // Before opening: closing the new descriptor again would drop the lock we already have.
   if (::stat(path.c_str(), &info) == 0 && locks.held.contains(identity_of(info))) {
     return fail(locked_here(path));
   }
-  const int descriptor = retry_interrupted(
-      [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); });
+  const int descriptor =
+      retry_interrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); });
   if (descriptor < 0) return fail(posix_error("open", path, errno));
   if (::fstat(descriptor, &info) != 0) {
     const int code = errno;

@@ -62,9 +62,8 @@ std::size_t Content::read(std::uint64_t position, MutableBytes into) const {
     const auto index = static_cast<std::size_t>((position + done) / page_bytes);
     const auto within = static_cast<std::size_t>((position + done) % page_bytes);
     const std::size_t count = std::min(total - done, page_bytes - within);
-    const Page* page = table_ != nullptr && index < table_->pages.size()
-                           ? table_->pages[index].get()
-                           : nullptr;
+    const Page* page =
+        table_ != nullptr && index < table_->pages.size() ? table_->pages[index].get() : nullptr;
     if (page != nullptr) {
       std::memcpy(into.data() + done, page->bytes.data() + within, count);
     } else {

@@ -312,8 +312,8 @@ std::size_t SimFileSystem::unsynced() const {
 
 std::unique_ptr<SimFileSystem> SimFileSystem::crash_state(const CrashChoice& choice) const {
   const std::lock_guard guard(disk_->mutex);
-  std::shared_ptr<Disk> made = choice.mode == Mode::kill ? copy_whole(*disk_)
-                                                         : Materialiser(*disk_, choice).run();
+  std::shared_ptr<Disk> made =
+      choice.mode == Mode::kill ? copy_whole(*disk_) : Materialiser(*disk_, choice).run();
   made->ticks_ms = disk_->ticks_ms;
   made->next_inode = disk_->next_inode;
   made->next_order = disk_->next_order;
@@ -322,8 +322,7 @@ std::unique_ptr<SimFileSystem> SimFileSystem::crash_state(const CrashChoice& cho
   return std::unique_ptr<SimFileSystem>(new SimFileSystem(std::move(made)));
 }
 
-std::vector<CrashChoice> SimFileSystem::crash_choices(std::uint64_t seed,
-                                                      std::size_t count) const {
+std::vector<CrashChoice> SimFileSystem::crash_choices(std::uint64_t seed, std::size_t count) const {
   const std::lock_guard guard(disk_->mutex);
   const std::vector<Unsynced> all = unsynced_of(*disk_);
   Choices choices{{Mode::lose_all, 0, 0, 0}, {Mode::keep_all, 0, 0, 0}};

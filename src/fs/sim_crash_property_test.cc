@@ -214,8 +214,8 @@ class Workload {
     }
   }
 
-  static void check_content(SimFileSystem& state, const std::string& path,
-                            const ShadowFile& shadow, const std::string& what) {
+  static void check_content(SimFileSystem& state, const std::string& path, const ShadowFile& shadow,
+                            const std::string& what) {
     const auto bytes = read_file(state, path, file_bytes_max);
     ASSERT_TRUE(bytes) << what;
     ASSERT_LE(bytes->size(), shadow.size_max) << what << ": " << path;

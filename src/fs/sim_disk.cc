@@ -28,8 +28,7 @@ std::string canonical(const std::string& path) {
   return text.empty() ? "/" : text;
 }
 
-Error sim_error(Errc code, std::string_view call, const std::string& path,
-                std::string_view what) {
+Error sim_error(Errc code, std::string_view call, const std::string& path, std::string_view what) {
   std::string context(call);
   context += ' ';
   context += path;
@@ -153,8 +152,8 @@ Step Disk::begin_step(std::string_view call, const std::string& path) {
 
 Node* Disk::create(const Place& place, bool directory) {
   Node* const node = new_node(directory);
-  node->path = place.directory->path == "/" ? "/" + place.name
-                                            : place.directory->path + "/" + place.name;
+  node->path =
+      place.directory->path == "/" ? "/" + place.name : place.directory->path + "/" + place.name;
   node->current.modified_ns = node->durable.modified_ns = now_ns();
   place.directory->names[place.name] = node;
   NameOp op;
@@ -381,15 +380,14 @@ Result<void> Disk::sync_everything(const std::string& path) {
 
 void Disk::close_over(std::vector<bool>& chosen) const {
   std::set<std::pair<const Node*, std::string_view>> names;
-  std::unordered_set<const Node*> emptied;   // whatever left them must have left
+  std::unordered_set<const Node*> emptied;    // whatever left them must have left
   std::unordered_set<const Node*> reachable;  // new directories that took something in
   for (std::size_t i = name_ops.size(); i-- > 0;) {
     const NameOp& op = name_ops[i];
     const bool leads_to_needed = op.to_directory != nullptr && reachable.contains(op.node);
-    const bool needed = names.contains({op.from_directory, op.from}) ||
-                        names.contains({op.to_directory, op.to}) ||
-                        emptied.contains(op.from_directory) ||
-                        emptied.contains(op.to_directory) || leads_to_needed;
+    const bool needed =
+        names.contains({op.from_directory, op.from}) || names.contains({op.to_directory, op.to}) ||
+        emptied.contains(op.from_directory) || emptied.contains(op.to_directory) || leads_to_needed;
     if (needed) chosen[i] = true;
     if (!chosen[i]) continue;
     if (op.from_directory != nullptr) names.insert({op.from_directory, op.from});

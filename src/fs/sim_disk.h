@@ -24,7 +24,7 @@ enum class DataKind { write, truncate, set_modified };
 struct DataOp {
   std::uint64_t order = 0;  // place among all operations of the disk
   DataKind kind = DataKind::write;
-  std::uint64_t position = 0;  // of a write; the new size of a truncate
+  std::uint64_t position = 0;                              // of a write; the new size of a truncate
   std::shared_ptr<const std::vector<std::uint8_t>> bytes;  // of a write
   std::int64_t modified_ns = 0;
   bool dropped = false;  // covered by a failed sync: later syncs do not see it
@@ -60,7 +60,7 @@ struct Node {
   std::size_t handles = 0;  // open Files and Locks
   bool linked = true;       // has a name
   bool locked = false;
-  bool cold = false;        // not in the page cache
+  bool cold = false;  // not in the page cache
 
   void sync();
   void drop_pending();

@@ -234,8 +234,7 @@ Result<void> SimFileSystem::rename(const std::string& from, const std::string& t
   POLYLOG_ASSIGN(target, disk_->locate("rename", to));
   POLYLOG_TRY(check_rename(source, target, from + " to " + to));
   if (source.node == target.node) return {};
-  const Step step =
-      disk_->begin_step("rename", sim::canonical(from) + " to " + sim::canonical(to));
+  const Step step = disk_->begin_step("rename", sim::canonical(from) + " to " + sim::canonical(to));
   if (step.apply) disk_->move(source, target);
   return step.result();
 }

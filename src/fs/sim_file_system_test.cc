@@ -41,11 +41,10 @@ TEST(SimSteps, every_mutating_call_counts_once_and_no_other) {
   fs.set_tracing(true);
   ASSERT_TRUE(every_call(fs));
   EXPECT_EQ(fs.trace(),
-            (std::vector<std::string>{"1 mkdir /d", "2 create /d/a", "3 write /d/a",
-                                      "4 truncate /d/a", "5 sync /d/a", "6 set_modified /d/a",
-                                      "7 rename /d/a to /d/b", "8 sync_directory /d",
-                                      "9 remove /d/b", "10 create /lock", "11 sync_volume /",
-                                      "12 rmdir /d"}));
+            (std::vector<std::string>{
+                "1 mkdir /d", "2 create /d/a", "3 write /d/a", "4 truncate /d/a", "5 sync /d/a",
+                "6 set_modified /d/a", "7 rename /d/a to /d/b", "8 sync_directory /d",
+                "9 remove /d/b", "10 create /lock", "11 sync_volume /", "12 rmdir /d"}));
   EXPECT_EQ(fs.steps(), every_call_steps);
   EXPECT_FALSE(fs.open("/missing", OpenMode::read));
   EXPECT_FALSE(fs.remove("/missing"));

@@ -48,7 +48,9 @@ std::vector<Change> script() {
           {"grow a", [](Catalog& catalog) { return catalog.set_partitions("a", 4); },
            [](Model& model) { model.topics["a"].partitions = 4; }},
           {"settings of b",
-           [](Catalog& catalog) { return catalog.set_configs("b", {{"x", std::string(3000, 'x')}}); },
+           [](Catalog& catalog) {
+             return catalog.set_configs("b", {{"x", std::string(3000, 'x')}});
+           },
            [](Model& model) { model.topics["b"].configs = {{"x", std::string(3000, 'x')}}; }},
           {"delete a", [](Catalog& catalog) { return catalog.delete_topic("a"); },
            [](Model& model) { model.topics.erase("a"); }},

@@ -13,7 +13,7 @@ class ClientFailed(Exception):
     """A client ended with an error, or said something it should not have."""
 
 
-def _run(command, given=None, check=True, seconds=SECONDS, **options):
+def run(command, given=None, check=True, seconds=SECONDS, **options):
     done = subprocess.run([str(part) for part in command], input=given, capture_output=True,
                           timeout=seconds, check=False, **options)
     if check and done.returncode != 0:
@@ -24,7 +24,7 @@ def _run(command, given=None, check=True, seconds=SECONDS, **options):
 
 def kcat(broker, *arguments, given=None, check=True, seconds=SECONDS):
     """Runs kcat against `broker`; answers its standard output."""
-    done = _run(["kcat", "-b", broker.address, "-q", *arguments], given, check, seconds)
+    done = run(["kcat", "-b", broker.address, "-q", *arguments], given, check, seconds)
     return done.stdout if check else done
 
 
@@ -40,7 +40,7 @@ def java(main_class, *arguments, given=None, check=True, seconds=SECONDS):
     command = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1",
                f"-Dlog4j2.configurationFile={log4j}",
                "-cp", f"{dependencies.java_classes()}:{jars}/*", main_class, *arguments]
-    return _run(command, given, check, seconds)
+    return run(command, given, check, seconds)
 
 
 def java_output(main_class, *arguments, **options):
@@ -51,7 +51,7 @@ def node(script, *arguments, seconds=SECONDS):
     """Runs one of the scripts in node/, with kafkajs to be had; answers its JSON."""
     folder = dependencies.node()
     env = dict(os.environ, NODE_PATH=str(folder / "node_modules"), KAFKAJS_NO_PARTITIONER_WARNING="1")
-    done = _run(["node", dependencies.HERE / "node" / script, *arguments], seconds=seconds, env=env)
+    done = run(["node", dependencies.HERE / "node" / script, *arguments], seconds=seconds, env=env)
     return json.loads(done.stdout.decode().splitlines()[-1])
 
 

@@ -146,7 +146,7 @@ def _write_manifest(target):
              "clean/ after an orderly stop; killed/ after kill -9; served/ what Kafka served "
              "(kcat, offset timestamp key-size key value-size value headers)", ""]
     for path in sorted(target.rglob("*")):
-        if path.is_file() and path.name != "MANIFEST":
+        if path.is_file() and path.name not in ("MANIFEST", "README.md"):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             lines.append(f"{digest}  {path.relative_to(target)}")
     (target / "MANIFEST").write_text("\n".join(lines) + "\n")

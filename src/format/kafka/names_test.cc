@@ -81,6 +81,7 @@ TEST(PartitionDirectories, split_at_the_last_dash) {
   EXPECT_EQ(parsed->id, id);
   EXPECT_EQ(parsed->stage, DirectoryStage::live);
   EXPECT_TRUE(parsed->unique.empty());
+  EXPECT_EQ(parse_partition_directory("topic--1").value().id, (TopicPartition{"topic-", 1}));
 }
 
 TEST(PartitionDirectories, stages_parse_what_is_written) {
@@ -120,7 +121,7 @@ TEST(PartitionDirectories, topic_may_end_like_a_stage) {
 
 TEST(PartitionDirectories, other_names_are_refused) {
   for (const char* name :
-       {"", "-", "-0", "topic", "topic-", "topic-x", "topic-01", "topic--1", "topic-+1",
+       {"", "-", "-0", "topic", "topic-", "topic-x", "topic-01", "topic-+1",
         "topic-2147483648", "lost+found", "a b-0", "topic-0.-delete", "topic-0-delete",
         "topic-0.0123-delete", "topic.000102030405060708090a0b0c0d0e0f-stray",
         "topic-0.000102030405060708090a0b0c0d0e0g-future", "..-0", "remote-log-index-cache"}) {

@@ -379,18 +379,22 @@ TEST(ControlRecords, published_marker_is_read_and_built_byte_for_byte) {
 
 TEST(ControlRecords, unknown_types_are_passed_on_and_short_keys_refused) {
   const auto unknown =
-      parse_control(around("12 00 00 00 08 0000 0063 01 00", 1, 0, control_bit));
+      parse_control(around("14 00 00 00 08 0000 0063 01 00", 1, 0, control_bit));
   ASSERT_TRUE(unknown) << unknown.error().to_string();
   EXPECT_EQ(static_cast<int>(unknown->type), 0x63);
   EXPECT_FALSE(unknown->is_end_transaction());
-  const auto short_key = parse_control(around("10 00 00 00 06 000000 01 00", 1, 0, control_bit));
+  const auto short_key = parse_control(around("12 00 00 00 06 000000 01 00", 1, 0, control_bit));
   ASSERT_FALSE(short_key);
-  EXPECT_EQ(short_key.error().code, Errc::invalid);
-  const auto null_key = parse_control(around("0a 00 00 00 01 01 00", 1, 0, control_bit));
-  EXPECT_FALSE(null_key);
+  EXPECT_EQ(short_key.error().to_string(),
+            "invalid: a control record's key is shorter than 4 bytes");
+  const auto null_key = parse_control(around("0c 00 00 00 01 01 00", 1, 0, control_bit));
+  ASSERT_FALSE(null_key);
+  EXPECT_EQ(null_key.error().to_string(), short_key.error().to_string());
   const auto short_value =
-      parse_control(around("16 00 00 00 08 0000 0001 04 0000 00", 1, 0, control_bit));
-  EXPECT_FALSE(short_value);
+      parse_control(around("18 00 00 00 08 0000 0001 04 0000 00", 1, 0, control_bit));
+  ASSERT_FALSE(short_value);
+  EXPECT_EQ(short_value.error().to_string(),
+            "invalid: a marker's value is shorter than 6 bytes");
 }
 
 TEST(Varint, published_vectors_hold_in_both_directions) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <map>
 #include <new>
 
 #include "protocol/kafka/all_messages.h"
@@ -58,8 +60,9 @@ std::size_t peak_of_decoding(ByteView body, std::int16_t version) {
 // count, empty strings, nulls), after a count that covers as many of them as possible.
 std::vector<std::vector<std::uint8_t>> hostile_tails() {
   constexpr std::size_t tail_bytes = 3000;
+  constexpr std::array<std::uint8_t, 4> fills = {0, 1, 2, 0x7f};
   std::vector<std::vector<std::uint8_t>> tails;
-  for (const std::uint8_t fill : {0x00, 0x01, 0x02, 0x7f, 0xff}) {
+  for (const std::uint8_t fill : fills) {
     tails.emplace_back(tail_bytes, fill);
     // Classic and compact counts from "too many" down to "just fits".
     for (const std::uint32_t count : {0x7fffffffu, 3000u, 2900u, 1490u, 990u, 700u, 490u, 160u}) {
@@ -82,15 +85,14 @@ struct StaysInBudget {
   template <typename Message>
   void operator()() {
     const auto tails = hostile_tails();
-    std::int16_t previous = -1;
+    // The empty message of each version and one with elements, so that a tail stands at the counts
+    // of outer and inner arrays.
+    std::map<std::int16_t, int> taken;
     for (const GoldenFrame& frame :
          golden_frames(std::string(Message::message_name) + ".txt")) {
-      // The first frame of a version has no elements, so a tail can stand at every count.
-      const bool first_of_version = frame.version != previous;
-      previous = frame.version;
       const ByteView body = ByteView(frame.bytes).subspan(frame.header_bytes);
       expect<Message>(body, frame.version);
-      if (!first_of_version && body.size() > 300) continue;
+      if (body.size() > 250 || taken[frame.version]++ >= 2) continue;
       for (std::size_t cut = 0; cut <= body.size(); ++cut) {
         for (const auto& tail : tails) {
           std::vector<std::uint8_t> hostile = to_vector(body.first(cut));

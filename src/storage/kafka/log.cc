@@ -70,6 +70,13 @@ void KafkaLog::keep_for_sync(fs::FilePtr file) {
   root_dirty_ = directory_dirty_ = true;
 }
 
+void KafkaLog::root_sync_failed() {
+  const std::lock_guard lock(mutex_);
+  failed_ = failed_ || root_dirty_ ||
+            std::any_of(rounds_.begin(), rounds_.end(),
+                        [](const auto& round) { return round.second.root; });
+}
+
 void KafkaLog::all_synced() {
   const std::lock_guard lock(mutex_);
   durable_end_ = written_end_;

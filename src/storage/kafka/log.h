@@ -66,6 +66,8 @@ class KafkaLog final : public PartitionLog,
   Result<void> recover(const Evidence& evidence, Recovery& report);
   void all_synced();  // what recovery or the clean stop wrote is on disk
   void keep_for_sync(fs::FilePtr file);  // with the next round
+  // A sync of the store's root failed: if it covered this log's name, the log is lost to writers.
+  void root_sync_failed();
 
   // PartitionLog
   OffsetRange offsets() const override;
@@ -155,6 +157,7 @@ class KafkaLog final : public PartitionLog,
   // An aborted transaction goes into the index of `segment`, when there is one.
   Result<void> note_state(const BatchInfo& batch, ByteView whole, Segment* segment);
   std::string snapshot_path(std::int64_t offset) const;
+  Result<void> write_epochs_file(const std::string& text);
   Result<void> reload_active(const fs::FilePtr& file, std::uint64_t size, std::int64_t end);
   RecoveryPoint capture_point() const;
   // Writes indexes and snapshots of sealed segments; leaves for later what does not fit on disk.

@@ -23,7 +23,16 @@ RecoveryPoint KafkaLog::capture_point() const {
   point.max_timestamp_offset = segment.max_timestamp_offset;
   point.first_timestamp = segment.first_timestamp;
   point.epochs = epochs_.entries();
-  point.producers = encode_producers(producers_);
+  if (staged_.empty()) {
+    point.producers = encode_producers(producers_);
+  } else {
+    // What is staged is not in the file yet: a start would meet it a second time in its scan.
+    ProducerState written = producers_;
+    for (auto staged = staged_.rbegin(); staged != staged_.rend(); ++staged) {
+      written.restore(staged->undo);
+    }
+    point.producers = encode_producers(written);
+  }
   return point;
 }
 
@@ -166,6 +175,22 @@ void KafkaLog::settled(const DirtyLog& done, bool synced) {
   context_.progressed(shared_from_this(), bytes);
 }
 
+Result<void> KafkaLog::write_epochs_file(const std::string& text) {
+  const std::string path = fs::join(directory_, format::kafka::epoch_checkpoint_file);
+  POLYLOG_ASSIGN(file, context_.fs.open(path + ".tmp", fs::OpenMode::create));
+  POLYLOG_TRY(file->truncate(0));
+  POLYLOG_TRY(file->write(0, as_bytes(text)));
+  POLYLOG_TRY(file->sync());
+  POLYLOG_TRY(context_.fs.rename(path + ".tmp", path));
+  auto synced = context_.fs.sync_directory(directory_);
+  if (!synced) {
+    // It covered every name in the directory, those of new segments too: final for the log.
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+  }
+  return synced;
+}
+
 Result<void> KafkaLog::checkpoint() {
   const std::lock_guard sync_lock(sync_mutex_);
   std::vector<EpochList::Entry> epochs;
@@ -178,9 +203,7 @@ Result<void> KafkaLog::checkpoint() {
     epochs = epochs_.entries();
   }
   if (write_epochs) {
-    const std::string path = fs::join(directory_, format::kafka::epoch_checkpoint_file);
-    const std::string text = format::kafka::format_epoch_checkpoint(epochs);
-    if (auto wrote = fs::replace_file(context_.fs, path, as_bytes(text)); !wrote) {
+    if (auto wrote = write_epochs_file(format::kafka::format_epoch_checkpoint(epochs)); !wrote) {
       const std::lock_guard lock(mutex_);
       epochs_dirty_ = true;
       return wrote;

@@ -118,6 +118,7 @@ class StoreOpening {
       return {};
     }
     for (const auto& entry : *parsed) offsets[entry.id] = entry.offset.value();
+    store_->saved_[std::string(name)] = offsets;
     return {};
   }
 

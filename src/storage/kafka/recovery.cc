@@ -294,8 +294,20 @@ Result<void> LogRecovery::scan_from(const Start& start) {
     }
     next_ = std::max(next_, i == start.segment ? start.offset : segment.base);
     POLYLOG_TRY(scan_segment(i, i == start.segment ? start.position : 0));
+    if (never_reached(i)) POLYLOG_TRY(cut(i, segment.size));
   }
   return {};
+}
+
+// True when what is missing between this segment's end and the next one's base was never
+// durable: then nothing behind it was either, only the names had reached the disk. A gap below
+// the durable end is one that compaction left.
+bool LogRecovery::never_reached(std::size_t index) const {
+  if (evidence_.clean || index + 1 >= log_.segments_.size()) return false;
+  if (next_ >= log_.segments_[index + 1]->base) return false;
+  if (evidence_.note != nullptr) return next_ >= evidence_.note->durable.value();
+  return std::all_of(log_.segments_.begin() + static_cast<std::ptrdiff_t>(index) + 1,
+                     log_.segments_.end(), [](const auto& later) { return later->size == 0; });
 }
 
 ScanStep LogRecovery::visit(Segment& segment, const ScanFrame& frame) {

@@ -49,6 +49,7 @@ class LogRecovery {
   Result<void> scan_from(const Start& start);
   Result<void> scan_segment(std::size_t index, std::uint64_t position);
   ScanStep visit(Segment& segment, const ScanFrame& frame);
+  bool never_reached(std::size_t index) const;
   Result<bool> handle_damage(std::size_t index, const ScanEnd& end, std::uint64_t& position);
   Result<void> cut(std::size_t index, std::uint64_t position);
   Result<void> trim_indexes(Segment& segment, std::uint32_t index, std::uint32_t time,

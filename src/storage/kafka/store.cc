@@ -8,6 +8,7 @@
 namespace polylog::storage::kafka {
 namespace {
 
+constexpr std::size_t metadata_bytes_max = 4096;
 constexpr Traits kafka_traits{BatchFormat::kafka, false, true, false};
 
 std::string to_text(const std::map<TopicPartition, std::int64_t>& offsets) {
@@ -55,11 +56,10 @@ Result<std::shared_ptr<PartitionLog>> KafkaStore::create(const TopicPartition& i
     const std::lock_guard lock(mutex_);
     if (logs_.contains(id)) return fail(Errc::exists, directory + " exists");
   }
-  bool there = false;
-  if (auto made = fs.create_directory(directory); !made) {
-    if (made.error().code != Errc::exists) return fail(made.error());
-    there = true;
-  }
+  POLYLOG_TRY(clear_away(id, topic));
+  POLYLOG_TRY(forget_progress(id));
+  const bool there = fs::exists(fs, directory);
+  if (!there) POLYLOG_TRY(fs.create_directory(directory));
   const std::string text = format::kafka::format_partition_metadata(topic);
   POLYLOG_ASSIGN(metadata, fs.open(fs::join(directory, format::kafka::partition_metadata_file),
                                    fs::OpenMode::create));
@@ -115,12 +115,28 @@ Result<void> KafkaStore::remove(const TopicPartition& id) {
     logs_.erase(found);
   }
   log->end_note();
-  // Once renamed it is gone for good: no start takes a -delete directory for a partition.
+  return remove_directory(id);
+}
+
+// Once renamed it is gone for good: no start takes a -delete directory for a partition.
+Result<void> KafkaStore::remove_directory(const TopicPartition& id) {
   const std::string doomed = path(format::kafka::partition_directory_name(
       id, format::kafka::DirectoryStage::deleted, Uuid::random()));
-  POLYLOG_TRY(context_.fs.rename(log->directory(), doomed));
-  POLYLOG_TRY(context_.fs.sync_directory(config_.directory));
+  POLYLOG_TRY(context_.fs.rename(directory_of(id), doomed));
+  POLYLOG_TRY(root_synced(context_.fs.sync_directory(config_.directory)));
   return fs::remove_tree(context_.fs, doomed);
+}
+
+// A directory of that name may be left from a topic whose removal failed half-way: its records
+// are not the new topic's.
+Result<void> KafkaStore::clear_away(const TopicPartition& id, const Uuid& topic) {
+  const auto text = fs::read_file(
+      context_.fs, fs::join(directory_of(id), format::kafka::partition_metadata_file),
+      metadata_bytes_max);
+  if (!text) return text.error().code == Errc::not_found ? Result<void>() : fail(text.error());
+  const auto owner = format::kafka::parse_partition_metadata(as_text(*text));
+  if (!owner || *owner == topic) return {};
+  return remove_directory(id);
 }
 
 Result<Retained> KafkaStore::retain(const TopicPartition& id, Offset visible, Timestamp now) {
@@ -147,32 +163,46 @@ Result<std::vector<AbortedTransaction>> KafkaStore::aborted(const PartitionLog& 
   return dynamic_cast<const KafkaLog&>(partition).aborted(range);
 }
 
+Result<void> KafkaStore::root_synced(Result<void> outcome) {
+  if (!outcome) {
+    for (const auto& log : logs()) log->root_sync_failed();
+  }
+  return outcome;
+}
+
+Result<FileIdentity> KafkaStore::write_temporary(std::string_view name, std::string_view text) {
+  POLYLOG_ASSIGN(file, context_.fs.open(path(name) + ".tmp", fs::OpenMode::create));
+  POLYLOG_TRY(file->truncate(0));
+  POLYLOG_TRY(file->write(0, as_bytes(text)));
+  POLYLOG_TRY(file->sync());
+  POLYLOG_ASSIGN(info, file->info());
+  return FileIdentity::of(info);
+}
+
+Result<void> KafkaStore::put_in_place(std::string_view name) {
+  POLYLOG_TRY(context_.fs.rename(path(name) + ".tmp", path(name)));
+  return root_synced(context_.fs.sync_directory(config_.directory));
+}
+
 Result<void> KafkaStore::write_offsets(std::string_view name, const Offsets& offsets) {
-  std::string text = to_text(offsets);
-  const auto before = written_.find(name);
-  if (before != written_.end() && before->second == text) return {};
-  POLYLOG_TRY(fs::replace_file(context_.fs, path(name), as_bytes(text)));
-  written_[std::string(name)] = std::move(text);
+  const auto before = saved_.find(name);
+  if (before != saved_.end() && before->second == offsets) return {};
+  POLYLOG_TRY(write_temporary(name, to_text(offsets)).map([](const auto&) {}));
+  POLYLOG_TRY(put_in_place(name));
+  saved_[std::string(name)] = offsets;
   return {};
 }
 
 Result<void> KafkaStore::write_recovery_points(const Offsets& offsets) {
   const std::string name(format::kafka::recovery_point_checkpoint_file);
-  std::string text = to_text(offsets);
-  const auto before = written_.find(name);
-  if (before != written_.end() && before->second == text) return {};
-  const std::string temporary = path(name) + ".tmp";
-  POLYLOG_ASSIGN(file, context_.fs.open(temporary, fs::OpenMode::create));
-  POLYLOG_TRY(file->truncate(0));
-  POLYLOG_TRY(file->write(0, as_bytes(text)));
-  POLYLOG_TRY(file->sync());
-  POLYLOG_ASSIGN(info, file->info());
-  POLYLOG_TRY(context_.sidecar->mark(FileIdentity::of(info)));
-  marks_.push_back(FileIdentity::of(info));
+  const auto before = saved_.find(name);
+  if (before != saved_.end() && before->second == offsets) return {};
+  POLYLOG_ASSIGN(identity, write_temporary(name, to_text(offsets)));
+  POLYLOG_TRY(context_.sidecar->mark(identity));
+  marks_.push_back(identity);
   if (marks_.size() > 2) marks_.erase(marks_.begin());
-  POLYLOG_TRY(context_.fs.rename(temporary, path(name)));
-  POLYLOG_TRY(context_.fs.sync_directory(config_.directory));
-  written_[name] = std::move(text);
+  POLYLOG_TRY(put_in_place(name));
+  saved_[name] = offsets;
   return {};
 }
 
@@ -200,6 +230,22 @@ Result<void> KafkaStore::write_progress() {
   POLYLOG_TRY(write_offsets(format::kafka::log_start_checkpoint_file, starts));
   POLYLOG_TRY(write_offsets(format::kafka::high_watermark_checkpoint_file, visible));
   return write_recovery_points(recovery);
+}
+
+Result<void> KafkaStore::forget_progress(const TopicPartition& id) {
+  const std::lock_guard progress(progress_mutex_);
+  const auto without = [&](std::string_view name) {
+    const auto found = saved_.find(name);
+    Offsets offsets = found == saved_.end() ? Offsets() : found->second;
+    offsets.erase(id);
+    return offsets;
+  };
+  const auto starts = without(format::kafka::log_start_checkpoint_file);
+  if (saved_.contains(format::kafka::log_start_checkpoint_file)) {
+    POLYLOG_TRY(write_offsets(format::kafka::log_start_checkpoint_file, starts));
+  }
+  if (!saved_.contains(format::kafka::recovery_point_checkpoint_file)) return {};
+  return write_recovery_points(without(format::kafka::recovery_point_checkpoint_file));
 }
 
 Result<void> KafkaStore::rewrite_sidecar(bool clean) {

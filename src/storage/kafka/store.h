@@ -42,12 +42,20 @@ class KafkaStore final : public Store, private TransactionIndex {
 
   std::string path(std::string_view name) const;
   std::string directory_of(const TopicPartition& id) const;
+  Result<void> remove_directory(const TopicPartition& id);
+  Result<void> clear_away(const TopicPartition& id, const Uuid& topic);
   std::vector<std::shared_ptr<KafkaLog>> logs() const;
+  // Passes `outcome` on. A failed sync of the root directory is final for every name it covered.
+  Result<void> root_synced(Result<void> outcome);
+  Result<FileIdentity> write_temporary(std::string_view name, std::string_view text);
+  Result<void> put_in_place(std::string_view name);
   Result<void> write_offsets(std::string_view name, const Offsets& offsets);
   // The progress file the sidecar is bound to: its identity is noted before it takes its place.
   Result<void> write_recovery_points(const Offsets& offsets);
   Result<void> write_log_starts(const KafkaLog* raised, std::int64_t start);
   Result<void> write_progress();
+  // A new partition must not inherit the progress of a removed one of the same name.
+  Result<void> forget_progress(const TopicPartition& id);
   Result<void> rewrite_sidecar(bool clean);
 
   StoreContext context_;
@@ -56,7 +64,7 @@ class KafkaStore final : public Store, private TransactionIndex {
   mutable std::mutex mutex_;  // guards logs_
   std::unordered_map<TopicPartition, std::shared_ptr<KafkaLog>> logs_;
   std::mutex progress_mutex_;  // one writer of the root files; taken before any other lock
-  std::map<std::string, std::string, std::less<>> written_;  // text last written, by file name
+  std::map<std::string, Offsets, std::less<>> saved_;  // what the root checkpoints say, by name
   std::vector<FileIdentity> marks_;
 };
 
