@@ -129,7 +129,8 @@ class Field:
             raise SchemaError(f"{message.name}.{self.schema_name}: tagged but not flexible")
         if self.tagged and self.nullable and self.is_struct and not self.is_array:
             raise SchemaError(f"{message.name}.{self.schema_name}: a tagged nullable struct")
-        if self.is_struct and not self.is_array and self.optional and self.nullable != self.versions:
+        partly_nullable = self.optional and self.nullable != self.versions
+        if self.is_struct and not self.is_array and partly_nullable:
             raise SchemaError(f"{message.name}.{self.schema_name}: nullable in some versions only")
 
     def scalar(self):

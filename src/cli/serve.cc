@@ -41,8 +41,8 @@ Result<broker::Settings> read_settings(fs::FileSystem& fs, const ServeOptions& o
   std::map<std::string, std::string> values;
   if (!options.config.empty()) {
     POLYLOG_ASSIGN(bytes, fs::read_file(fs, options.config, config_bytes_max));
-    POLYLOG_ASSIGN(parsed, broker::Settings::parse_toml(std::string(as_text(bytes)),
-                                                        options.config));
+    POLYLOG_ASSIGN(parsed,
+                   broker::Settings::parse_toml(std::string(as_text(bytes)), options.config));
     values = std::move(parsed);
   }
   for (const std::string& pair : options.set) {

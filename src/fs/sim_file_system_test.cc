@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <thread>
 
 namespace polylog::fs {
 namespace {
@@ -370,23 +371,43 @@ TEST(SimHandles, outlive_the_file_system) {
 
 TEST(SimMemory, removed_files_are_forgotten_and_used_ones_are_not) {
   SimFileSystem fs;
-  ASSERT_TRUE(replace_file(fs, "/durable", as_bytes("kept")));
+  ASSERT_TRUE(create_directories(fs, "/keep"));
+  ASSERT_TRUE(replace_file(fs, "/keep/durable", as_bytes("kept")));
+  ASSERT_TRUE(fs.remove("/keep/durable"));
   const FilePtr handle = open(fs, "/handle");
   ASSERT_TRUE(handle->write(0, as_bytes("open")));
   ASSERT_TRUE(fs.remove("/handle"));
-  ASSERT_TRUE(fs.remove("/durable"));
+  ASSERT_TRUE(fs.sync_directory("/"));
   std::set<std::uint64_t> inodes;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 500; ++i) {
     ASSERT_TRUE(fs.create_directory("/d"));
     ASSERT_TRUE(inodes.insert(open(fs, "/d/x")->info()->inode).second);
-    ASSERT_TRUE(fs.sync_directory("/d"));
+    ASSERT_TRUE(fs.sync_directory("/"));
     ASSERT_TRUE(fs.remove("/d/x"));
-    ASSERT_TRUE(fs.sync_directory("/d"));
     ASSERT_TRUE(fs.remove_directory("/d"));
+    ASSERT_TRUE(fs.sync_directory("/"));
   }
   std::uint8_t byte = 0;
   EXPECT_EQ(handle->read(3, MutableBytes(&byte, 1)).value(), 1U);
-  EXPECT_EQ(content(*fs.crash_state({}), "/durable"), "kept");
+  EXPECT_EQ(content(*fs.crash_state({}), "/keep/durable"), "kept");
+}
+
+TEST(SimThreads, states_of_one_disk_are_used_on_several_threads_while_it_goes_on) {
+  SimFileSystem fs;
+  const FilePtr file = open(fs, "/a");
+  ASSERT_TRUE(file->write(0, std::vector<std::uint8_t>(20'000, 'x')));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([state = fs.crash_state({.mode = CrashChoice::Mode::keep_all}), i] {
+      const FilePtr mine = open(*state, "/a");
+      const std::vector<std::uint8_t> bytes(100, static_cast<std::uint8_t>('0' + i));
+      for (std::uint64_t at = 0; at < 20'000; at += 100) ASSERT_TRUE(mine->write(at, bytes));
+      ASSERT_EQ(content(*state, "/a"), std::string(20'000, static_cast<char>('0' + i)));
+    });
+  }
+  for (std::uint64_t at = 0; at < 20'000; at += 50) ASSERT_TRUE(file->write(at, as_bytes("y")));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(content(fs, "/a").substr(0, 3), "yxx");
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ struct ProducerStamp {
 
 // What routing, watermarks and idempotence need to know without opening the records.
 struct BatchInfo {
-  Offset first;                  // of the first record; from a client: 0
-  Offset last;                   // of the last record, inclusive: first == last for one record
-  std::int32_t records = 0;      // really present; 0 is legal after compaction
+  Offset first;              // of the first record; from a client: 0
+  Offset last;               // of the last record, inclusive: first == last for one record
+  std::int32_t records = 0;  // really present; 0 is legal after compaction
   Timestamp max_timestamp = no_timestamp;
   ProducerStamp producer;
   LeaderEpoch epoch = no_epoch;

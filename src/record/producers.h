@@ -14,9 +14,9 @@ namespace polylog {
 // A transaction that was aborted, as readers that filter need it.
 struct AbortedTransaction {
   ProducerId producer;
-  Offset first;             // first data offset in this partition
-  Offset last;              // of the abort marker
-  Offset last_stable;       // last stable offset once this transaction is out of the way
+  Offset first;        // first data offset in this partition
+  Offset last;         // of the abort marker
+  Offset last_stable;  // last stable offset once this transaction is out of the way
   bool operator==(const AbortedTransaction&) const = default;
 };
 
@@ -45,7 +45,7 @@ class ProducerState {
 
   enum class Verdict {
     accept,
-    duplicate,               // answer with the original offsets, write nothing
+    duplicate,  // answer with the original offsets, write nothing
     out_of_order_sequence,
     invalid_producer_epoch,
     invalid_transaction_state,

@@ -13,6 +13,7 @@
 #include "fs/file_system.h"
 #include "record/batch.h"
 #include "record/epochs.h"
+#include "record/log_config.h"
 #include "record/producers.h"
 
 // All the broker sees of a disk layout.
@@ -31,9 +32,9 @@ enum class Layout { kafka, rocketmq, segment };
 
 // What one layout can express. Constant per engine.
 struct Traits {
-  BatchFormat native;     // the only format append() accepts and read() returns
-  bool shared_log;        // true: many partitions, one log
-  bool control_records;   // transaction markers can occupy offsets
+  BatchFormat native;    // the only format append() accepts and read() returns
+  bool shared_log;       // true: many partitions, one log
+  bool control_records;  // transaction markers can occupy offsets
   bool compaction;
 };
 
@@ -55,21 +56,6 @@ struct TimedOffset {
   Offset offset;
   LeaderEpoch epoch = no_epoch;
   bool operator==(const TimedOffset&) const = default;
-};
-
-// Per-partition settings an engine acts on, under Kafka's topic config names. -1 = no limit.
-struct LogConfig {
-  std::int64_t segment_bytes = 1073741824;
-  std::int64_t segment_ms = 604800000;
-  std::int64_t segment_jitter_ms = 0;
-  std::int64_t segment_index_bytes = 10485760;
-  std::int64_t index_interval_bytes = 4096;
-  std::int64_t retention_bytes = -1;
-  std::int64_t retention_ms = 604800000;
-  std::int64_t file_delete_delay_ms = 60000;
-  // True for a topic found without any settings: nothing is ever deleted until confirmed.
-  bool retention_suspended = false;
-  bool operator==(const LogConfig&) const = default;
 };
 
 class Log;
@@ -122,6 +108,7 @@ class PartitionLog {
   // First offset of the earliest open transaction, or the end when none is open.
   virtual Offset first_unstable() const = 0;
 
+  // Where an epoch ends in this partition: `end` is an offset.
   virtual EpochEnd end_of_epoch(LeaderEpoch epoch) const = 0;
   virtual LeaderEpoch first_epoch() const = 0;  // of the record at log start; no_epoch if none
 
@@ -214,9 +201,9 @@ struct Recovery {
   bool clean = false;
   std::uint64_t partitions = 0;
   std::uint64_t bytes_scanned = 0;
-  std::uint64_t bytes_truncated = 0;    // torn tails, above the durable end
+  std::uint64_t bytes_truncated = 0;  // torn tails, above the durable end
   std::uint64_t indexes_rebuilt = 0;
-  std::vector<std::string> notes;       // quarantined damage, foreign directories, void sidecars
+  std::vector<std::string> notes;  // quarantined damage, foreign directories, void sidecars
 };
 
 struct StoreConfig {
@@ -225,7 +212,7 @@ struct StoreConfig {
   std::int32_t node_id = 1;
   Uuid cluster_id;
   std::size_t open_files_max = 4096;  // descriptors the store may keep for itself
-  LogConfig defaults;             // for directories found without settings
+  LogConfig defaults;                 // for directories found without settings
 };
 
 struct Opened {

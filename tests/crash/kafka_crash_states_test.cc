@@ -67,8 +67,7 @@ TEST(KafkaCrashStates, no_acknowledged_record_is_lost_and_no_shown_offset_change
 TEST(KafkaCrashStates, every_call_site_fails_once_without_loss) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     const std::uint64_t steps = steps_of(seed);
-    for (const fs::Fault fault :
-         {fs::Fault::eio, fs::Fault::no_space, fs::Fault::short_write}) {
+    for (const fs::Fault fault : {fs::Fault::eio, fs::Fault::no_space, fs::Fault::short_write}) {
       for (std::uint64_t step = 1; step <= steps; ++step) {
         fs::SimFileSystem disk;
         disk.fail_step(step, fault);

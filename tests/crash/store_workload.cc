@@ -238,8 +238,8 @@ void StoreWorkload::remove(const TopicPartition& id) {
 void StoreWorkload::advance(const TopicPartition& id) {
   Expected& expected = expected_[id];
   if (expected.acked_end == 0) return;
-  const auto to = static_cast<std::int64_t>(random_() %
-                                            static_cast<std::uint64_t>(expected.acked_end + 1));
+  const auto to =
+      static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(expected.acked_end + 1));
   expected.start_max = std::max(expected.start_max, to);
   if (live_[id].log->advance_start(Offset(to))) {
     expected.start_min = std::max(expected.start_min, to);
@@ -343,9 +343,15 @@ std::string StoreWorkload::check_producers(const storage::PartitionLog& log,
     const auto verdict = log.check_producer(again);
     if (verdict.verdict != ProducerState::Verdict::duplicate ||
         verdict.original.end.value() != item->first + 1) {
-        std::string all; for (auto& [o, m] : expected.maybe) all += " " + std::to_string(o) + ":" + std::to_string(m.producer.id.value()) + "/" + std::to_string(m.producer.first_sequence); for (auto& [o, m] : expected.latest) all += " L" + std::to_string(o) + ":" + std::to_string(m.producer.first_sequence);
-    return all + "the batch ending at offset " + std::to_string(item->first) + std::to_string((int)verdict.verdict) + " " + std::to_string(log.offsets().end.value()) +
-             " is not recognised as a duplicate";
+      std::string all;
+      for (auto& [o, m] : expected.maybe)
+        all += " " + std::to_string(o) + ":" + std::to_string(m.producer.id.value()) + "/" +
+               std::to_string(m.producer.first_sequence);
+      for (auto& [o, m] : expected.latest)
+        all += " L" + std::to_string(o) + ":" + std::to_string(m.producer.first_sequence);
+      return all + "the batch ending at offset " + std::to_string(item->first) +
+             std::to_string((int)verdict.verdict) + " " +
+             std::to_string(log.offsets().end.value()) + " is not recognised as a duplicate";
     }
     return {};
   }

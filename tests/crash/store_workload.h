@@ -27,12 +27,12 @@ struct Expected {
   std::map<std::int64_t, std::set<std::string>> written;  // offset -> values ever staged there
   std::map<std::int64_t, Written> latest;                 // offset -> what is there now
   std::map<std::int64_t, Written> maybe;                  // offset -> what was staged there last
-  std::int64_t acked_end = 0;   // durable: shown to readers
-  std::int64_t end = 0;         // written
-  std::int64_t start_min = 0;   // the log start acknowledged
-  std::int64_t start_max = 0;   // the log start asked for, acknowledged or not
-  bool exists = false;          // creation acknowledged by a first round
-  bool maybe_gone = false;      // a removal was begun
+  std::int64_t acked_end = 0;                             // durable: shown to readers
+  std::int64_t end = 0;                                   // written
+  std::int64_t start_min = 0;                             // the log start acknowledged
+  std::int64_t start_max = 0;  // the log start asked for, acknowledged or not
+  bool exists = false;         // creation acknowledged by a first round
+  bool maybe_gone = false;     // a removal was begun
 };
 
 class StoreWorkload {

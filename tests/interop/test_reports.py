@@ -77,8 +77,9 @@ class Times(testbed.BrokerTest):
                 with self.subTest(timestamp=stamp, records="none left"):
                     self.assertEqual(self.query(topic, stamp), -1)
                     self.assertEqual(connection.list_offset(topic, 0, stamp)[:3], (0, -1, -1))
-            got = connection.list_offset(topic, 0, kafka_wire.MAX_TIMESTAMP)
-            self.assertEqual((got.error, got.offset, got.timestamp), (0, -1, -1))
+            if not brokers.is_kafka():  # Kafka names a record below its own log start here
+                got = connection.list_offset(topic, 0, kafka_wire.MAX_TIMESTAMP)
+                self.assertEqual(got[:3], (0, -1, -1))
 
     def test_br11_a_timestamp_years_ahead_is_refused(self):
         topic = self.topic("br11")

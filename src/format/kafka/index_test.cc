@@ -43,7 +43,7 @@ TEST(TransactionIndex, other_versions_and_impossible_numbers_are_refused) {
   Bytes bytes = vector_of(encode(entry));
   bytes[1] = 1;
   EXPECT_EQ(decode_transaction_index_entry(bytes).error().code, Errc::unsupported);
-  for (const std::size_t field : {1, 2, 3, 4}) {
+  for (const std::size_t field : {1U, 2U, 3U, 4U}) {
     Bytes negative = vector_of(encode(entry));
     store_big<std::int64_t>(negative.data() + transaction_index_fields[field].at, -1);
     EXPECT_EQ(decode_transaction_index_entry(negative).error().code, Errc::corrupt) << field;

@@ -88,8 +88,7 @@ struct StaysInBudget {
     // The empty message of each version and one with elements, so that a tail stands at the counts
     // of outer and inner arrays.
     std::map<std::int16_t, int> taken;
-    for (const GoldenFrame& frame :
-         golden_frames(std::string(Message::message_name) + ".txt")) {
+    for (const GoldenFrame& frame : golden_frames(std::string(Message::message_name) + ".txt")) {
       const ByteView body = ByteView(frame.bytes).subspan(frame.header_bytes);
       expect<Message>(body, frame.version);
       if (body.size() > 250 || taken[frame.version]++ >= 2) continue;
@@ -129,7 +128,9 @@ TEST(KafkaAllocation, what_is_read_before_authentication_stays_in_the_smaller_bu
 }
 
 TEST(KafkaAllocation, a_count_of_two_billion_allocates_nothing) {
-  for (const std::string_view hex : {"7fffffff", "00000001" "7fff"}) {
+  for (const std::string_view hex : {"7fffffff",
+                                     "00000001"
+                                     "7fff"}) {
     EXPECT_LE(peak_of_decoding<MetadataRequest>(from_hex(hex), 1), error_text_bytes);
   }
   EXPECT_LE(peak_of_decoding<MetadataRequest>(from_hex("ffffffff0f"), 9), error_text_bytes);

@@ -19,45 +19,46 @@ Slice bytes(std::string_view hex) { return Slice::of(from_hex(hex)); }
 
 TEST(KafkaDecoder, unknown_tagged_fields_are_skipped) {
   // name "a", version "b"; tag 5 of two bytes, tag 300 of none.
-  const auto request = ApiVersionsRequest::decode(bytes("0261026202" "0502ffff" "ac0200"), 3);
+  const auto request = ApiVersionsRequest::decode(bytes("0261026202 0502ffff ac0200"), 3);
   ASSERT_TRUE(request) << request.error().to_string();
   EXPECT_EQ(request->client_software_name, "a");
   EXPECT_EQ(request->client_software_version, "b");
 }
 
 TEST(KafkaDecoder, tagged_fields_out_of_order_or_twice_are_refused) {
-  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026202" "0500" "0400"), 3));
-  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026202" "0500" "0500"), 3));
+  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026202 0500 0400"), 3));
+  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026202 0500 0500"), 3));
 }
 
 TEST(KafkaDecoder, a_tagged_field_larger_than_the_rest_is_refused) {
-  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026201" "0503ffff"), 3));
-  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026201" "05ffffffff0f"), 3));
+  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026201 0503ffff"), 3));
+  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("0261026201 05ffffffff0f"), 3));
 }
 
 TEST(KafkaDecoder, a_count_of_tagged_fields_beyond_the_rest_is_refused) {
-  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("02610262" "ffffffff0f" "0500"), 3));
+  EXPECT_FALSE(ApiVersionsRequest::decode(bytes("02610262 ffffffff0f 0500"), 3));
 }
 
 constexpr std::string_view fetch_v12 =
-    "ffffffff" "00000000" "00000000" "00000000" "00" "00000000" "ffffffff" "01" "01" "01";
+    "ffffffff 00000000 00000000 00000000 00 00000000 ffffffff 01 01 01";
 
 TEST(KafkaDecoder, a_known_tagged_field_has_to_fill_its_size) {
   const std::string start(fetch_v12);
-  const auto request = FetchRequest::decode(bytes(start + "01" "0003" "03" "6964"), 12);
+  const auto request = FetchRequest::decode(bytes(start + "01 0003 03 6964"), 12);
   ASSERT_TRUE(request) << request.error().to_string();
   EXPECT_EQ(request->cluster_id, "id");
-  EXPECT_FALSE(FetchRequest::decode(bytes(start + "01" "0004" "03" "6964" "00"), 12));
+  EXPECT_FALSE(FetchRequest::decode(bytes(start + "01 0004 03 6964 00"), 12));
   // The string would go on behind the field's end.
-  EXPECT_FALSE(FetchRequest::decode(bytes(start + "01" "0002" "03" "6964"), 12));
+  EXPECT_FALSE(FetchRequest::decode(bytes(start + "01 0002 03 6964"), 12));
   // A tag of a later version is unknown here.
-  EXPECT_TRUE(FetchRequest::decode(bytes(start + "01" "0101" "ff"), 12));
+  EXPECT_TRUE(FetchRequest::decode(bytes(start + "01 0101 ff"), 12));
 }
 
 TEST(KafkaDecoder, errors_name_the_message_and_the_place) {
-  const auto request = FetchRequest::decode(bytes(std::string(fetch_v12) + "01" "0002" "0369"), 12);
+  const auto request = FetchRequest::decode(bytes(std::string(fetch_v12) + "01 0002 0369"), 12);
   ASSERT_FALSE(request);
-  EXPECT_THAT(request.error().to_string(), HasSubstr("FetchRequest v12: malformed at byte 32 of 33"));
+  EXPECT_THAT(request.error().to_string(),
+              HasSubstr("FetchRequest v12: malformed at byte 32 of 33"));
 }
 
 TEST(KafkaDecoder, claimed_counts_beyond_the_bytes_are_refused) {
@@ -65,23 +66,23 @@ TEST(KafkaDecoder, claimed_counts_beyond_the_bytes_are_refused) {
   EXPECT_FALSE(MetadataRequest::decode(bytes("7fffffff"), 1));
   EXPECT_FALSE(MetadataRequest::decode(bytes("80000000"), 1));
   EXPECT_FALSE(MetadataRequest::decode(bytes("fffffffe"), 1));
-  EXPECT_FALSE(MetadataRequest::decode(bytes("ffffffff0f" "0000"), 9));
-  EXPECT_FALSE(MetadataRequest::decode(bytes("ffffffff7f" "0000"), 9));    // 35 bits
-  EXPECT_FALSE(MetadataRequest::decode(bytes("ffffffffff01" "0000"), 9));  // six groups
+  EXPECT_FALSE(MetadataRequest::decode(bytes("ffffffff0f 0000"), 9));
+  EXPECT_FALSE(MetadataRequest::decode(bytes("ffffffff7f 0000"), 9));    // 35 bits
+  EXPECT_FALSE(MetadataRequest::decode(bytes("ffffffffff01 0000"), 9));  // six groups
   // One topic less than claimed.
-  EXPECT_FALSE(MetadataRequest::decode(bytes("00000003" "000161" "000162"), 1));
+  EXPECT_FALSE(MetadataRequest::decode(bytes("00000003 000161 000162"), 1));
 }
 
 TEST(KafkaDecoder, claimed_lengths_beyond_the_bytes_are_refused) {
-  EXPECT_FALSE(MetadataRequest::decode(bytes("00000001" "7fff" "61"), 1));
-  EXPECT_FALSE(MetadataRequest::decode(bytes("00000001" "fffe" "61"), 1));  // -2
-  EXPECT_FALSE(MetadataRequest::decode(bytes("00000001" "ffff"), 1));       // null
+  EXPECT_FALSE(MetadataRequest::decode(bytes("00000001 7fff 61"), 1));
+  EXPECT_FALSE(MetadataRequest::decode(bytes("00000001 fffe 61"), 1));  // -2
+  EXPECT_FALSE(MetadataRequest::decode(bytes("00000001 ffff"), 1));     // null
   // Produce v3, one partition whose records claim 2^31-1 bytes, then -2.
-  const std::string produce = "ffff" "ffff" "00000000" "00000001" "000161" "00000001" "00000000";
-  EXPECT_FALSE(ProduceRequest::decode(bytes(produce + "7fffffff" "00"), 3));
-  EXPECT_FALSE(ProduceRequest::decode(bytes(produce + "fffffffe" "00"), 3));
+  const std::string produce = "ffff ffff 00000000 00000001 000161 00000001 00000000";
+  EXPECT_FALSE(ProduceRequest::decode(bytes(produce + "7fffffff 00"), 3));
+  EXPECT_FALSE(ProduceRequest::decode(bytes(produce + "fffffffe 00"), 3));
   EXPECT_TRUE(ProduceRequest::decode(bytes(produce + "ffffffff"), 3));
-  EXPECT_TRUE(ProduceRequest::decode(bytes(produce + "00000001" "00"), 3));
+  EXPECT_TRUE(ProduceRequest::decode(bytes(produce + "00000001 00"), 3));
 }
 
 TEST(KafkaDecoder, a_compact_string_above_the_limit_is_refused_though_it_is_there) {
@@ -116,14 +117,14 @@ TEST(KafkaEncoder, the_example_takes_the_bytes_of_the_protocol_guide) {
   ByteWriter out;
   ASSERT_TRUE(message.encode(out, 4));
   EXPECT_EQ(out.take_bytes(),
-            from_hex("bfd0000000000000" "00000003" "8000000000000000"  // ratio, id, big number
-                     "00" "030102" "01" "0006"                         // null, bytes, bytes, version
-                     "0268" "ffff" "00"                                // main
-                     "01" "0273" "2384" "00"                           // spare, present
-                     "00"                                              // others, null
-                     "03" "0004" "03" "026e" "01"                      // three tagged; names
-                     "0111" "02" "00000000000000000000000000000000"    // ids
-                     "0204" "00000007"));                              // flags
+            from_hex("bfd0000000000000 00000003 8000000000000000"  // ratio, id, big number
+                     "00 030102 01 0006"                           // null, bytes, bytes, version
+                     "0268 ffff 00"                                // main
+                     "01 0273 2384 00"                             // spare, present
+                     "00"                                          // others, null
+                     "03 0004 03 026e 01"                          // three tagged; names
+                     "0111 02 00000000000000000000000000000000"    // ids
+                     "0204 00000007"));                            // flags
 }
 
 TEST(KafkaEncoder, the_example_survives_every_version) {

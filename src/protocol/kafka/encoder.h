@@ -46,8 +46,8 @@ class Encoder {
     for (const T& value : values) write_element(value);
   }
   template <typename T, typename F>
-  void nullable_array(const std::optional<std::vector<T>>& values, bool flexible,
-                      bool null_allowed, F&& write_element) {
+  void nullable_array(const std::optional<std::vector<T>>& values, bool flexible, bool null_allowed,
+                      F&& write_element) {
     if (values) {
       array(*values, flexible, write_element);
     } else {

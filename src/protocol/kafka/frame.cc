@@ -34,8 +34,8 @@ Result<std::size_t> frame_size(std::span<const std::uint8_t, frame_size_bytes> p
     if (static_cast<std::size_t>(size) >= frame_bytes_min) return static_cast<std::size_t>(size);
     return fail(Errc::invalid, "a frame of " + std::to_string(size) + " bytes is no request");
   }
-  std::string what = "a frame of " + std::to_string(size) + " bytes, allowed are " +
-                     std::to_string(bytes_max);
+  std::string what =
+      "a frame of " + std::to_string(size) + " bytes, allowed are " + std::to_string(bytes_max);
   if (const std::string_view other = likely_protocol(prefix); !other.empty()) {
     what += "; the peer seems to speak " + std::string(other) + ", this is a Kafka port";
   }

@@ -58,7 +58,7 @@ TEST(KafkaFrame, the_size_is_filled_in_over_spliced_slices_too) {
 TEST(KafkaHeader, an_unknown_api_key_is_unsupported) {
   for (const std::string_view key : {"0004", "005d", "7fff", "ffff"}) {
     const auto header =
-        RequestHeader::decode(Slice::of(from_hex(std::string(key) + "0000" "00000001" "ffff")));
+        RequestHeader::decode(Slice::of(from_hex(std::string(key) + "0000 00000001 ffff")));
     ASSERT_FALSE(header) << key;
     EXPECT_EQ(header.error().code, Errc::unsupported) << key;
   }
@@ -66,7 +66,7 @@ TEST(KafkaHeader, an_unknown_api_key_is_unsupported) {
 
 TEST(KafkaHeader, a_version_out_of_range_still_gives_a_header) {
   const auto header =
-      RequestHeader::decode(Slice::of(from_hex("0012" "0063" "00000001" "000161" "00" "0000")));
+      RequestHeader::decode(Slice::of(from_hex("0012 0063 00000001 000161 00 0000")));
   ASSERT_TRUE(header) << header.error().to_string();
   EXPECT_EQ(header->api_version, 99);
   EXPECT_EQ(header->client_id, "a");
@@ -75,7 +75,7 @@ TEST(KafkaHeader, a_version_out_of_range_still_gives_a_header) {
 
 TEST(KafkaHeader, tagged_fields_of_the_header_are_skipped) {
   const auto header =
-      RequestHeader::decode(Slice::of(from_hex("0003" "0009" "00000001" "ffff" "01" "0002" "abcd")));
+      RequestHeader::decode(Slice::of(from_hex("0003 0009 00000001 ffff 01 0002 abcd")));
   ASSERT_TRUE(header) << header.error().to_string();
   EXPECT_FALSE(header->client_id);
   EXPECT_EQ(header->header_bytes, 15u);

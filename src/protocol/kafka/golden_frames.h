@@ -26,11 +26,17 @@ inline std::ifstream open_golden(std::string_view file) {
                        std::string(file));
 }
 
+// Spaces may stand between bytes.
 inline std::vector<std::uint8_t> from_hex(std::string_view text) {
   std::vector<std::uint8_t> bytes;
-  for (std::size_t at = 0; at + 1 < text.size(); at += 2) {
+  for (std::size_t at = 0; at + 1 < text.size();) {
+    if (text[at] == ' ') {
+      ++at;
+      continue;
+    }
     const std::string pair(text.substr(at, 2));
     bytes.push_back(static_cast<std::uint8_t>(std::stoul(pair, nullptr, 16)));
+    at += 2;
   }
   return bytes;
 }

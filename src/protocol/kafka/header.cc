@@ -55,8 +55,7 @@ Result<ResponseHeader> ResponseHeader::decode(const Slice& frame, std::int16_t a
   return header;
 }
 
-void ResponseHeader::encode(ByteWriter& out, std::int16_t api_key,
-                            std::int16_t api_version) const {
+void ResponseHeader::encode(ByteWriter& out, std::int16_t api_key, std::int16_t api_version) const {
   Encoder encoder(out);
   encoder.i32(correlation_id);
   if (response_is_flexible(api_key, api_version)) encoder.no_tagged_fields();

@@ -23,7 +23,9 @@ std::vector<GoldenFrame> frames_of() {
 // An exact-size heap block of its own, so that a sanitizer sees one byte too far.
 Slice exact(ByteView bytes) { return Slice::copy_of(bytes); }
 
-ByteView body_of(const GoldenFrame& frame) { return ByteView(frame.bytes).subspan(frame.header_bytes); }
+ByteView body_of(const GoldenFrame& frame) {
+  return ByteView(frame.bytes).subspan(frame.header_bytes);
+}
 
 template <typename Message>
 std::vector<std::uint8_t> encoded(const Message& message, std::int16_t version) {
@@ -274,8 +276,7 @@ TEST(KafkaMessages, records_share_the_frame_in_decoding_and_are_spliced_in_encod
   ASSERT_TRUE(request.encode(out, 9));
   const Chain chain = out.take();
   ASSERT_EQ(chain.splices.size(), 1u);
-  EXPECT_EQ(chain.splices[0].slice.data(),
-            request.topic_data[0].partition_data[0].records->data());
+  EXPECT_EQ(chain.splices[0].slice.data(), request.topic_data[0].partition_data[0].records->data());
 
   const Slice body = Slice::of(chain.flatten());
   const auto decoded = ProduceRequest::decode(body, 9);
@@ -326,9 +327,8 @@ TEST(KafkaMessages, strings_longer_than_the_protocol_allows_are_refused) {
 }
 
 TEST(KafkaMessages, fields_of_other_versions_keep_their_defaults) {
-  const auto request = FetchRequest::decode(exact(from_hex("ffffffff00000000000000010000000a0100"
-                                                           "000000")),
-                                            4);
+  const auto request =
+      FetchRequest::decode(exact(from_hex("ffffffff 00000000 00000001 0000000a 01 00000000")), 4);
   ASSERT_TRUE(request) << request.error().to_string();
   EXPECT_EQ(request->max_bytes, 10);
   EXPECT_EQ(request->session_epoch, -1);

@@ -63,7 +63,8 @@ TEST_F(Http, head_has_the_length_but_no_body) {
 
 TEST_F(Http, unknown_paths_and_methods_are_refused) {
   EXPECT_EQ(status_of(get("/")), "404");
-  EXPECT_EQ(status_of(ask("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")), "405");
+  const std::string post = "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+  EXPECT_EQ(status_of(ask(post)), "405");
 }
 
 TEST_F(Http, bodies_are_refused) {

@@ -54,8 +54,9 @@ Async<void> api_versions(Context& context, ClientPtr, Call call, Reply reply) {
   }
   ApiVersionsResponse response = advertised_versions();
   constexpr std::int16_t names_itself_from = 3;
-  if (call.version >= names_itself_from && (!valid_software_name(request->client_software_name) ||
-                                            !valid_software_name(request->client_software_version))) {
+  const bool well_named = valid_software_name(request->client_software_name) &&
+                          valid_software_name(request->client_software_version);
+  if (call.version >= names_itself_from && !well_named) {
     response = {};
     response.error_code = context.wire(ErrorCode::invalid_request);
   }

@@ -277,7 +277,8 @@ TEST_F(Serving, a_peer_that_does_not_read_stops_being_read) {
   for (int i = 0; i < 64; ++i) stream += framed("big 1000000");
   client.send(stream);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  const Counter& sent = metrics_.counter("polylog_network_sent_bytes_total", "", "protocol=\"echo\"");
+  const Counter& sent =
+      metrics_.counter("polylog_network_sent_bytes_total", "", "protocol=\"echo\"");
   EXPECT_LT(sent.value(), 30'000'000U);
   for (int i = 0; i < 64; ++i) ASSERT_EQ(client.receive().size(), 1'000'000U);
 }

@@ -7,8 +7,8 @@ namespace polylog::storage {
 void BlockSums::add(ByteView bytes) {
   while (!bytes.empty()) {
     const std::uint64_t room = block_bytes - size_ % block_bytes;
-    const auto part = bytes.first(static_cast<std::size_t>(
-        std::min<std::uint64_t>(room, bytes.size())));
+    const auto part =
+        bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size())));
     tail_.crc = crc32c_extend(tail_.crc, part);
     size_ += part.size();
     bytes = bytes.subspan(part.size());

@@ -30,8 +30,7 @@ std::size_t by_size(std::span<const RetainedFile> files, const RetentionRule& ru
   return count;
 }
 
-std::size_t by_time(std::span<const RetainedFile> files, const RetentionRule& rule,
-                    Timestamp now) {
+std::size_t by_time(std::span<const RetainedFile> files, const RetentionRule& rule, Timestamp now) {
   if (rule.time_ms < 0) return 0;
   std::size_t count = 0;
   while (count < files.size() && may_go(files[count], rule) &&

@@ -35,8 +35,8 @@ void encode_all(SidecarState& state, std::uint32_t& next_id, std::vector<std::ui
     if (note.config) add(sidecar_type::config, encode_config(note.id, *note.config));
     std::vector<RoundFile> files;
     for (const auto& [base, file] : note.files) {
-      files.push_back({base, file.inode, file.sums.size(), 0, file.sums.blocks(),
-                       file.sums.tail()});
+      files.push_back(
+          {base, file.inode, file.sums.size(), 0, file.sums.blocks(), file.sums.tail()});
     }
     add(sidecar_type::round, encode_round(note.id, note.durable, files));
     for (const auto& [base, file] : note.files) {

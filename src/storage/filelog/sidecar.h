@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,8 +12,8 @@
 #include "base/result.h"
 #include "fs/file_system.h"
 #include "record/epochs.h"
+#include "record/log_config.h"
 #include "storage/filelog/block_sums.h"
-#include "storage/store.h"
 
 // What tells a torn tail from bit rot without changing a byte of a foreign layout: one
 // append-only, self-checksummed file per store. Format: docs/formats/sidecar.md.
@@ -42,9 +43,9 @@ struct FileNote {
 
 // Where a recovery scan may begin, with the state the log had there.
 struct RecoveryPoint {
-  std::int64_t base = 0;        // of the data file
-  std::uint64_t position = 0;   // in it
-  std::int64_t offset = 0;      // of the first record at or beyond that position
+  std::int64_t base = 0;       // of the data file
+  std::uint64_t position = 0;  // in it
+  std::int64_t offset = 0;     // of the first record at or beyond that position
   std::uint32_t index_entries = 0;
   std::uint32_t time_entries = 0;
   Timestamp max_timestamp = no_timestamp;

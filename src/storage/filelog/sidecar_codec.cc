@@ -224,8 +224,8 @@ bool SidecarDecoder::apply_recovery_point(ByteView payload) {
   for (std::size_t i = 0; i < epochs; ++i) {
     const LeaderEpoch epoch(reader.i32());
     const LogPosition start(reader.i64());
-    if (!point.epochs.empty() && (point.epochs.back().epoch >= epoch ||
-                                  point.epochs.back().start >= start)) {
+    if (!point.epochs.empty() &&
+        (point.epochs.back().epoch >= epoch || point.epochs.back().start >= start)) {
       return false;
     }
     point.epochs.push_back({epoch, start});

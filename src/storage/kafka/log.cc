@@ -122,7 +122,8 @@ Result<std::shared_ptr<Segment>> KafkaLog::make_segment(std::int64_t base) {
   auto segment = std::make_shared<Segment>(
       SegmentContext{context_.fs, context_.clock, context_.files}, directory_, base);
   // A file of that name that belongs to no loaded segment is a leftover of an interrupted roll.
-  POLYLOG_ASSIGN(file, context_.fs.open(segment->path(format::kafka::SegmentFile::log), fs::OpenMode::create));
+  POLYLOG_ASSIGN(
+      file, context_.fs.open(segment->path(format::kafka::SegmentFile::log), fs::OpenMode::create));
   POLYLOG_TRY(file->truncate(0));
   POLYLOG_ASSIGN(info, file->info());
   context_.files.adopt(segment->path(format::kafka::SegmentFile::log), file);
@@ -256,8 +257,8 @@ Result<void> KafkaLog::note_state(const BatchInfo& batch, ByteView whole, Segmen
   POLYLOG_ASSIGN(marker, format::kafka::parse_control(whole));
   using Type = format::kafka::ControlType;
   if (marker.type != Type::commit && marker.type != Type::abort) return {};
-  const auto aborted = producers_.end_transaction(batch, marker.type == Type::commit,
-                                                  marker.coordinator_epoch);
+  const auto aborted =
+      producers_.end_transaction(batch, marker.type == Type::commit, marker.coordinator_epoch);
   if (aborted && segment != nullptr) segment->aborted_pending.push_back(*aborted);
   return {};
 }

@@ -30,7 +30,8 @@ struct StoreContext {
   const Clock& clock;
   FileCache files;
   std::unique_ptr<Sidecar> sidecar;
-  // Writes the store's log-start-offset-checkpoint, with `start` for `log`; on disk when it returns.
+  // Writes the store's log-start-offset-checkpoint, with `start` for `log`; on disk when it
+  // returns.
   std::function<Result<void>(const KafkaLog& log, std::int64_t start)> save_log_start;
 
   // Logs that made progress since their last recovery point; once they come to 16 MiB together
@@ -58,13 +59,13 @@ class KafkaLog final : public PartitionLog,
   // `metadata` is synced with the log's first round.
   Result<void> start_empty(fs::FilePtr metadata);
   struct Evidence {
-    const LogNote* note = nullptr;  // the sidecar's, when it may be believed
-    bool clean = false;             // the last stop was orderly, ours or Kafka's
+    const LogNote* note = nullptr;    // the sidecar's, when it may be believed
+    bool clean = false;               // the last stop was orderly, ours or Kafka's
     std::int64_t recovery_point = 0;  // Kafka's checkpoint
     std::int64_t log_start = 0;       // Kafka's checkpoint
   };
   Result<void> recover(const Evidence& evidence, Recovery& report);
-  void all_synced();  // what recovery or the clean stop wrote is on disk
+  void all_synced();                     // what recovery or the clean stop wrote is on disk
   void keep_for_sync(fs::FilePtr file);  // with the next round
   // A sync of the store's root failed: if it covered this log's name, the log is lost to writers.
   void root_sync_failed();
@@ -180,15 +181,15 @@ class KafkaLog final : public PartitionLog,
   const Uuid topic_;
   const std::string directory_;
 
-  std::mutex sync_mutex_;       // taken before mutex_
-  mutable std::mutex mutex_;    // guards everything below
+  std::mutex sync_mutex_;     // taken before mutex_
+  mutable std::mutex mutex_;  // guards everything below
   LogConfig config_;
   std::vector<std::shared_ptr<Segment>> segments_;  // by base offset; the last one is active
   std::vector<StagedBatch> staged_;
-  std::int64_t staged_end_ = 0;   // next offset append() gives
+  std::int64_t staged_end_ = 0;  // next offset append() gives
   std::int64_t written_end_ = 0;
   std::int64_t durable_end_ = 0;
-  std::int64_t start_ = 0;        // log start offset
+  std::int64_t start_ = 0;  // log start offset
   EpochList epochs_;
   LeaderEpoch epoch_ = no_epoch;  // what appends carry
   ProducerState producers_;

@@ -101,7 +101,8 @@ class RegionBuilder {
       return stop(count_ > 0 ? Stop::full : need(frame.size));
     }
     // The sums vouch for a block as a whole; where they don't, each batch answers for itself.
-    if (!trusted_ && !format::kafka::crc_matches(rest.first(static_cast<std::size_t>(frame.size)))) {
+    if (!trusted_ &&
+        !format::kafka::crc_matches(rest.first(static_cast<std::size_t>(frame.size)))) {
       return stop(count_ > 0 ? Stop::full : Stop::damaged);
     }
     add(frame);
@@ -195,8 +196,8 @@ Result<std::vector<Batch>> KafkaLog::read(Offset from, ReadLimits limits) const 
     const std::lock_guard lock(mutex_);
     const Offset end(std::min(limits.end.value(), written_end_));
     if (from.value() < start_ || from > end) {
-      return fail(Errc::out_of_range, "offset " + std::to_string(from.value()) +
-                                          " is outside [" + std::to_string(start_) + ", " +
+      return fail(Errc::out_of_range, "offset " + std::to_string(from.value()) + " is outside [" +
+                                          std::to_string(start_) + ", " +
                                           std::to_string(end.value()) + "]");
     }
     if (from == end) return std::vector<Batch>();
@@ -256,7 +257,8 @@ Result<std::optional<TimedOffset>> KafkaLog::find_in(const ReadPlan& plan, Times
   };
   POLYLOG_ASSIGN(end, scan(*file, position, plan.size, BatchDecoder(), plan.size, visit));
   if (!decoded) return fail(decoded.error());
-  if (end.reason == ScanEnd::Reason::corrupt) return fail(damage(*plan.segment, end.position, from));
+  if (end.reason == ScanEnd::Reason::corrupt)
+    return fail(damage(*plan.segment, end.position, from));
   return found;
 }
 

@@ -154,8 +154,7 @@ void KafkaLog::settled(const DirtyLog& done, bool synced) {
     for (auto& [segment, file] : round.files) {
       bytes += file.durable_bytes - std::min(file.durable_bytes, segment->durable_bytes);
       segment->durable_bytes = file.durable_bytes;
-      segment->reported_blocks =
-          file.first_block + static_cast<std::uint32_t>(file.blocks.size());
+      segment->reported_blocks = file.first_block + static_cast<std::uint32_t>(file.blocks.size());
       segment->durable_tail = file.tail;
       segment->fresh = false;
       if (segment->size == file.durable_bytes) {
@@ -283,8 +282,8 @@ std::vector<std::shared_ptr<Segment>> KafkaLog::take_expired(Offset visible, Tim
     // The active segment goes too: one empty segment named by the log end remains.
     if (auto rolled = roll(written_end_); !rolled) return {};
   }
-  std::vector<std::shared_ptr<Segment>> gone(segments_.begin(),
-                                             segments_.begin() + static_cast<std::ptrdiff_t>(count));
+  std::vector<std::shared_ptr<Segment>> gone(
+      segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
   segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
   std::erase_if(sealing_, [&](const Sealing& item) {
     return std::find(gone.begin(), gone.end(), item.segment) != gone.end();
@@ -356,7 +355,8 @@ LogNote KafkaLog::note() const {
     const std::span durable(blocks.data(), static_cast<std::size_t>(count));
     if (!file.sums.restore(0, durable, segment->durable_tail, segment->durable_bytes)) continue;
     if (segment->sealed || closed_) {
-      if (const auto info = context_.fs.info(segment->path(format::kafka::SegmentFile::log)); info) {
+      if (const auto info = context_.fs.info(segment->path(format::kafka::SegmentFile::log));
+          info) {
         file.sealed = FileIdentity::of(*info);
       }
     }

@@ -16,14 +16,14 @@ Result<void> KafkaLog::truncate(LogPosition end) {
   std::uint64_t keep = segment->size;
   POLYLOG_ASSIGN(file, segment->data());
   POLYLOG_ASSIGN(from, segment->locate(end.value(), segment->size, true));
-  POLYLOG_TRY(scan(*file, from, segment->size, BatchDecoder(), segment->size,
-                   [&](const ScanFrame& frame) {
-                     const auto header = format::kafka::decode_header(frame.bytes);
-                     // A batch that straddles the cut goes whole.
-                     if (header.last_offset().value() < end.value()) return ScanStep::next;
-                     keep = frame.position;
-                     return ScanStep::stop;
-                   }).map([](const auto&) {}));
+  POLYLOG_TRY(
+      scan(*file, from, segment->size, BatchDecoder(), segment->size, [&](const ScanFrame& frame) {
+        const auto header = format::kafka::decode_header(frame.bytes);
+        // A batch that straddles the cut goes whole.
+        if (header.last_offset().value() < end.value()) return ScanStep::next;
+        keep = frame.position;
+        return ScanStep::stop;
+      }).map([](const auto&) {}));
   // First what the sidecar says, then the bytes: it must never promise what is gone.
   POLYLOG_TRY(context_.sidecar->cut(sidecar_id_, segment->base, keep, end));
   while (segments_.back() != segment) {
@@ -56,22 +56,21 @@ Result<void> KafkaLog::reload_active(const fs::FilePtr& file, std::uint64_t size
     POLYLOG_ASSIGN(data, each->data());
     Result<void> noted;
     std::uint64_t at = 0;
-    POLYLOG_ASSIGN(stop, scan(*data, 0, each->size, BatchDecoder(), each->size,
-                              [&](const ScanFrame& frame) {
-                                const auto info = format::kafka::to_info(
-                                    format::kafka::decode_header(frame.bytes));
-                                noted = note_state(info, frame.bytes,
-                                                   each->base == segment.base ? &segment : nullptr);
-                                if (each->base == segment.base) {
-                                  segment.sums.add_frame(frame.bytes);
-                                  segment.note_batch(info, at, frame.bytes.size(), config_);
-                                }
-                                at += frame.bytes.size();
-                                return noted ? ScanStep::next : ScanStep::stop;
-                              }));
+    POLYLOG_ASSIGN(
+        stop, scan(*data, 0, each->size, BatchDecoder(), each->size, [&](const ScanFrame& frame) {
+          const auto info = format::kafka::to_info(format::kafka::decode_header(frame.bytes));
+          noted = note_state(info, frame.bytes, each->base == segment.base ? &segment : nullptr);
+          if (each->base == segment.base) {
+            segment.sums.add_frame(frame.bytes);
+            segment.note_batch(info, at, frame.bytes.size(), config_);
+          }
+          at += frame.bytes.size();
+          return noted ? ScanStep::next : ScanStep::stop;
+        }));
     POLYLOG_TRY(noted);
     if (stop.position < each->size) {
-      return fail(Errc::corrupt, each->path(format::kafka::SegmentFile::log) + " does not read after truncation");
+      return fail(Errc::corrupt,
+                  each->path(format::kafka::SegmentFile::log) + " does not read after truncation");
     }
   }
   staged_end_ = written_end_ = end;

@@ -43,8 +43,8 @@ class StoreOpening {
       if (format::kafka::exempt_directory(name)) continue;
       const auto parsed = format::kafka::parse_partition_directory(name);
       if (!parsed) {
-        return fail(Errc::invalid, store_->path(name) +
-                                       " is not a partition directory; " + config_.directory +
+        return fail(Errc::invalid, store_->path(name) + " is not a partition directory; " +
+                                       config_.directory +
                                        " does not look like a Kafka log directory");
       }
       using Stage = format::kafka::DirectoryStage;
@@ -113,8 +113,8 @@ class StoreOpening {
     }
     auto parsed = format::kafka::parse_offset_checkpoint(as_text(*bytes));
     if (!parsed) {
-      report_.notes.push_back(store_->path(name) + " does not read and counts as empty: " +
-                              parsed.error().context);
+      report_.notes.push_back(store_->path(name) +
+                              " does not read and counts as empty: " + parsed.error().context);
       return {};
     }
     for (const auto& entry : *parsed) offsets[entry.id] = entry.offset.value();
@@ -140,9 +140,9 @@ class StoreOpening {
 
   Result<void> load_partition(const TopicPartition& id) {
     const std::string directory = store_->directory_of(id);
-    POLYLOG_ASSIGN(bytes, fs::read_file(
-                              fs_, fs::join(directory, format::kafka::partition_metadata_file),
-                              checkpoint_bytes_max));
+    POLYLOG_ASSIGN(bytes,
+                   fs::read_file(fs_, fs::join(directory, format::kafka::partition_metadata_file),
+                                 checkpoint_bytes_max));
     POLYLOG_ASSIGN(topic, format::kafka::parse_partition_metadata(as_text(bytes)));
     LogConfig config = config_.defaults;
     KafkaLog::Evidence evidence;
@@ -175,8 +175,7 @@ class StoreOpening {
     }
     if (auto rewritten = store_->rewrite_sidecar(false); !rewritten) {
       // A full disk: the old sidecar stays a lower bound, and nothing more is said in it.
-      report_.notes.push_back("the sidecar can't be written now: " +
-                              rewritten.error().to_string());
+      report_.notes.push_back("the sidecar can't be written now: " + rewritten.error().to_string());
       store_->context_.sidecar->silence();
     }
     return {};
@@ -194,8 +193,7 @@ class StoreOpening {
   bool believe_ = false;
 };
 
-Result<Opened> KafkaStore::open(fs::FileSystem& fs, const Clock& clock,
-                                const StoreConfig& config) {
+Result<Opened> KafkaStore::open(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config) {
   StoreOpening opening(fs, clock, config);
   return opening.run();
 }

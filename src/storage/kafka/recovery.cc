@@ -176,8 +176,7 @@ std::uint64_t LogRecovery::durable_bytes(const Segment& segment) const {
 }
 
 Result<void> LogRecovery::load_epochs() {
-  const std::string path =
-      fs::join(log_.directory_, format::kafka::epoch_checkpoint_file);
+  const std::string path = fs::join(log_.directory_, format::kafka::epoch_checkpoint_file);
   auto bytes = fs::read_file(log_.context_.fs, path, small_file_bytes_max);
   if (!bytes) {
     return bytes.error().code == Errc::not_found ? Result<void>() : fail(bytes.error());
@@ -201,8 +200,7 @@ bool LogRecovery::use_recovery_point(Start& start) {
     if (segment.base != point.base) continue;
     const FileNote* const known = file_note(segment);
     // An empty file has no sums yet: its inode tells that it is the same one.
-    if (known == nullptr || segment.size < point.position ||
-        known->sums.size() < point.position) {
+    if (known == nullptr || segment.size < point.position || known->sums.size() < point.position) {
       return false;
     }
     auto producers = decode_producers(point.producers);
@@ -220,8 +218,8 @@ bool LogRecovery::use_recovery_point(Start& start) {
       start.offset = segment.base;
       return true;
     }
-    return bool(trim_indexes(segment, point.index_entries, point.time_entries,
-                             segment.aborted_entries));
+    return bool(
+        trim_indexes(segment, point.index_entries, point.time_entries, segment.aborted_entries));
   }
   return false;
 }
@@ -233,8 +231,7 @@ Result<LogRecovery::Start> LogRecovery::choose_start() {
   start = {log_.segments_.size() - 1, 0, log_.segments_.back()->base};
   std::int64_t limit = std::numeric_limits<std::int64_t>::max();
   if (!evidence_.clean) {
-    while (start.segment > 0 &&
-           log_.segments_[start.segment]->base > evidence_.recovery_point) {
+    while (start.segment > 0 && log_.segments_[start.segment]->base > evidence_.recovery_point) {
       --start.segment;
     }
     start.offset = log_.segments_[start.segment]->base;
@@ -367,18 +364,18 @@ Result<bool> LogRecovery::handle_damage(std::size_t index, const ScanEnd& end,
   Segment& segment = *log_.segments_[index];
   const FileNote* const known = file_note(segment);
   // After an orderly stop everything was durable.
-  const std::uint64_t durable =
-      evidence_.clean ? segment.size : known == nullptr ? 0 : known->sums.size();
+  const std::uint64_t durable = evidence_.clean    ? segment.size
+                                : known == nullptr ? 0
+                                                   : known->sums.size();
   if (end.position >= durable) {
     POLYLOG_TRY(cut(index, end.position));
     return false;
   }
   const auto next = segment.next_frame_after(end.position);
   position = std::min(next.value_or(durable), segment.size);
-  note(segment.path(SegmentFile::log) + ": bytes " +
-       std::to_string(end.position) + " to " + std::to_string(position) +
-       " were durable and no longer read; offsets from " + std::to_string(next_) +
-       " up to the next good batch are lost, the rest is served");
+  note(segment.path(SegmentFile::log) + ": bytes " + std::to_string(end.position) + " to " +
+       std::to_string(position) + " were durable and no longer read; offsets from " +
+       std::to_string(next_) + " up to the next good batch are lost, the rest is served");
   damaged_tail_ = position >= segment.size && index + 1 == log_.segments_.size();
   return position < segment.size;
 }
@@ -406,13 +403,13 @@ Result<void> LogRecovery::rebuild_indexes(Segment& segment) {
   ++report_.indexes_rebuilt;
   POLYLOG_TRY(trim_indexes(segment, 0, 0, segment.aborted_entries));
   POLYLOG_ASSIGN(file, segment.data());
-  POLYLOG_TRY(scan(*file, 0, segment.size, BatchDecoder(), segment.size,
-                   [&](const ScanFrame& frame) {
-                     const auto header = format::kafka::decode_header(frame.bytes);
-                     segment.note_batch(format::kafka::to_info(header), frame.position,
-                                        frame.bytes.size(), log_.config_);
-                     return ScanStep::next;
-                   }).map([](const auto&) {}));
+  POLYLOG_TRY(
+      scan(*file, 0, segment.size, BatchDecoder(), segment.size, [&](const ScanFrame& frame) {
+        const auto header = format::kafka::decode_header(frame.bytes);
+        segment.note_batch(format::kafka::to_info(header), frame.position, frame.bytes.size(),
+                           log_.config_);
+        return ScanStep::next;
+      }).map([](const auto&) {}));
   report_.bytes_scanned += segment.size;
   segment.close_time_index();
   // Written when there is room for it; until then the entries serve from memory.
@@ -425,11 +422,11 @@ Result<void> LogRecovery::rebuild_indexes(Segment& segment) {
 Result<void> LogRecovery::sum_up(Segment& segment) {
   segment.sums.clear();
   POLYLOG_ASSIGN(file, segment.data());
-  POLYLOG_ASSIGN(end, scan(*file, 0, segment.size, BatchDecoder(), segment.size,
-                           [&](const ScanFrame& frame) {
-                             segment.sums.add_frame(frame.bytes);
-                             return ScanStep::next;
-                           }));
+  POLYLOG_ASSIGN(
+      end, scan(*file, 0, segment.size, BatchDecoder(), segment.size, [&](const ScanFrame& frame) {
+        segment.sums.add_frame(frame.bytes);
+        return ScanStep::next;
+      }));
   report_.bytes_scanned += end.position;
   return {};
 }
@@ -440,10 +437,12 @@ Result<void> LogRecovery::rewrite(Segment& segment, std::uint64_t from) {
   POLYLOG_ASSIGN(file, segment.data());
   std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(segment.size - from, 1 << 20));
   for (std::uint64_t at = from; at < segment.size;) {
-    const auto want = static_cast<std::size_t>(
-        std::min<std::uint64_t>(chunk.size(), segment.size - at));
+    const auto want =
+        static_cast<std::size_t>(std::min<std::uint64_t>(chunk.size(), segment.size - at));
     POLYLOG_ASSIGN(got, file->read(at, MutableBytes(chunk).first(want)));
-    if (got == 0) return fail(Errc::io, segment.path(format::kafka::SegmentFile::log) + " shrank while it was read");
+    if (got == 0)
+      return fail(Errc::io,
+                  segment.path(format::kafka::SegmentFile::log) + " shrank while it was read");
     POLYLOG_TRY(file->write(at, ByteView(chunk).first(got)));
     at += got;
   }

@@ -79,8 +79,8 @@ void Segment::close_time_index() {
   // REQUIRES the last entry to be known: loaded with the segment, kept up to date since.
   POLYLOG_ASSERT(last_time.has_value());
   if (max_timestamp.value() <= last_time->timestamp) return;
-  last_time = TimeIndexEntry{max_timestamp.value(),
-                             static_cast<std::int32_t>(max_timestamp_offset - base)};
+  last_time =
+      TimeIndexEntry{max_timestamp.value(), static_cast<std::int32_t>(max_timestamp_offset - base)};
   time_pending.push_back(*last_time);
 }
 
@@ -102,11 +102,10 @@ Result<std::vector<fs::FilePtr>> Segment::save(const Unsaved& unsaved) {
   for (const TimeIndexEntry& entry : unsaved.time) time.bytes(format::kafka::encode(entry));
   std::vector<fs::FilePtr> files;
   POLYLOG_ASSIGN(index_file,
-                 write_entries(context_, path(SegmentFile::index), unsaved.index_from * index_entry_bytes,
-                               index.take_bytes()));
-  POLYLOG_ASSIGN(time_file,
-                 write_entries(context_, path(SegmentFile::timeindex), unsaved.time_from * time_entry_bytes,
-                               time.take_bytes()));
+                 write_entries(context_, path(SegmentFile::index),
+                               unsaved.index_from * index_entry_bytes, index.take_bytes()));
+  POLYLOG_ASSIGN(time_file, write_entries(context_, path(SegmentFile::timeindex),
+                                          unsaved.time_from * time_entry_bytes, time.take_bytes()));
   files.push_back(index_file);
   files.push_back(time_file);
   if (!unsaved.aborted.empty()) {
@@ -116,8 +115,7 @@ Result<std::vector<fs::FilePtr>> Segment::save(const Unsaved& unsaved) {
     }
     POLYLOG_ASSIGN(aborted_file,
                    write_entries(context_, path(SegmentFile::txnindex),
-                                 unsaved.aborted_from * aborted_entry_bytes,
-                                 aborted.take_bytes()));
+                                 unsaved.aborted_from * aborted_entry_bytes, aborted.take_bytes()));
     files.push_back(aborted_file);
   }
   return files;
@@ -146,9 +144,8 @@ Result<std::uint32_t> Segment::entries_in(SegmentFile which, std::size_t entry_b
 }
 
 Result<std::optional<OffsetIndexEntry>> Segment::index_floor(std::int64_t relative) const {
-  const auto beyond = std::find_if(index_pending.begin(), index_pending.end(), [&](const auto& e) {
-    return e.relative_offset > relative;
-  });
+  const auto beyond = std::find_if(index_pending.begin(), index_pending.end(),
+                                   [&](const auto& e) { return e.relative_offset > relative; });
   if (beyond != index_pending.begin()) return std::optional(*std::prev(beyond));
   if (index_entries == 0) return std::optional<OffsetIndexEntry>();
   POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::index)));
@@ -194,9 +191,8 @@ Result<TimeIndexEntry> Segment::largest_time() const {
 }
 
 Result<std::optional<TimeIndexEntry>> Segment::time_entry_floor(Timestamp at) const {
-  const auto beyond = std::find_if(time_pending.begin(), time_pending.end(), [&](const auto& e) {
-    return e.timestamp > at.value();
-  });
+  const auto beyond = std::find_if(time_pending.begin(), time_pending.end(),
+                                   [&](const auto& e) { return e.timestamp > at.value(); });
   if (beyond != time_pending.begin()) return std::optional(*std::prev(beyond));
   if (time_entries == 0) return std::optional<TimeIndexEntry>();
   POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::timeindex)));
@@ -334,8 +330,8 @@ Result<void> Segment::load_times() {
 }
 
 Result<void> Segment::remove_files() {
-  for (const SegmentFile which :
-       {SegmentFile::log, SegmentFile::index, SegmentFile::timeindex, SegmentFile::txnindex, SegmentFile::snapshot}) {
+  for (const SegmentFile which : {SegmentFile::log, SegmentFile::index, SegmentFile::timeindex,
+                                  SegmentFile::txnindex, SegmentFile::snapshot}) {
     context_.files.forget(path(which));
     if (auto removed = context_.fs.remove(path(which));
         !removed && removed.error().code != Errc::not_found) {

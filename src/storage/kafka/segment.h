@@ -67,9 +67,9 @@ class Segment {
     std::vector<format::kafka::TimeIndexEntry> time;
     std::vector<AbortedTransaction> aborted;
   };
-  Unsaved unsaved() const;                         // under the log's lock
+  Unsaved unsaved() const;                                        // under the log's lock
   Result<std::vector<fs::FilePtr>> save(const Unsaved& unsaved);  // waits for disk
-  void saved(const Unsaved& unsaved);              // under the log's lock
+  void saved(const Unsaved& unsaved);                             // under the log's lock
 
   // --- reading (no lock needed beyond a consistent `size`) ---
 
@@ -90,32 +90,32 @@ class Segment {
 
   // --- recovery ---
 
-  Result<void> count_entries();      // of the index files as they are
-  Result<void> trim_index_files();   // to the counted entries
-  void forget_indexes();             // all entries, and what is known of its times
-  bool wants_indexes() const;        // has data but an index file is missing or empty
+  Result<void> count_entries();                // of the index files as they are
+  Result<void> trim_index_files();             // to the counted entries
+  void forget_indexes();                       // all entries, and what is known of its times
+  bool wants_indexes() const;                  // has data but an index file is missing or empty
   Result<std::uint64_t> last_indexed() const;  // batch position of the last index entry, or 0
   // Running maximum and first batch's time, from the last time index entry and the first header.
   Result<void> load_times();
 
   Result<void> remove_files();
 
-  std::uint64_t size = 0;      // of the data file as written
+  std::uint64_t size = 0;  // of the data file as written
   bool sealed = false;
-  bool dirty = false;          // written since the last sync round
-  bool fresh = false;          // its names are not synced yet
-  fs::FilePtr held;            // keeps a dirty file open until its sync
+  bool dirty = false;  // written since the last sync round
+  bool fresh = false;  // its names are not synced yet
+  fs::FilePtr held;    // keeps a dirty file open until its sync
   std::uint64_t inode = 0;
   std::uint32_t index_entries = 0, time_entries = 0, aborted_entries = 0;  // in the files
   std::vector<format::kafka::OffsetIndexEntry> index_pending;
   std::vector<format::kafka::TimeIndexEntry> time_pending;
   std::vector<AbortedTransaction> aborted_pending;
   mutable std::optional<format::kafka::TimeIndexEntry> last_time;  // nullopt: not loaded
-  Timestamp max_timestamp = no_timestamp;  // running; active segment only
-  std::int64_t max_timestamp_offset = -1;  // last offset of the batch that has it
+  Timestamp max_timestamp = no_timestamp;                          // running; active segment only
+  std::int64_t max_timestamp_offset = -1;    // last offset of the batch that has it
   Timestamp first_timestamp = no_timestamp;  // largest of the first batch: rolls by time
   std::uint64_t bytes_since_index = 0;
-  Timestamp created = no_timestamp;   // when this object was made; rolls by time without stamps
+  Timestamp created = no_timestamp;  // when this object was made; rolls by time without stamps
   std::int64_t jitter_ms = 0;
   std::uint64_t writeback_from = 0;
   std::uint64_t durable_bytes = 0;    // covered by a sync

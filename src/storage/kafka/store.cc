@@ -72,9 +72,9 @@ Result<std::shared_ptr<PartitionLog>> KafkaStore::create(const TopicPartition& i
     POLYLOG_TRY(log->recover({}, report));
     log->keep_for_sync(metadata);
   } else {
-    POLYLOG_TRY(fs.open(fs::join(directory, format::kafka::epoch_checkpoint_file),
-                        fs::OpenMode::create)
-                    .map([](const auto&) {}));
+    POLYLOG_TRY(
+        fs.open(fs::join(directory, format::kafka::epoch_checkpoint_file), fs::OpenMode::create)
+            .map([](const auto&) {}));
     POLYLOG_TRY(log->start_empty(metadata));
   }
   log->begin_note();
@@ -130,9 +130,9 @@ Result<void> KafkaStore::remove_directory(const TopicPartition& id) {
 // A directory of that name may be left from a topic whose removal failed half-way: its records
 // are not the new topic's.
 Result<void> KafkaStore::clear_away(const TopicPartition& id, const Uuid& topic) {
-  const auto text = fs::read_file(
-      context_.fs, fs::join(directory_of(id), format::kafka::partition_metadata_file),
-      metadata_bytes_max);
+  const auto text =
+      fs::read_file(context_.fs, fs::join(directory_of(id), format::kafka::partition_metadata_file),
+                    metadata_bytes_max);
   if (!text) return text.error().code == Errc::not_found ? Result<void>() : fail(text.error());
   const auto owner = format::kafka::parse_partition_metadata(as_text(*text));
   if (!owner || *owner == topic) return {};

@@ -178,9 +178,9 @@ TEST(KafkaStore, a_torn_tail_is_cut_and_zeros_behind_the_data_too) {
   ASSERT_TRUE(rig.sync(*rig.log()));
   const std::string path = "/data/kafka/t-0/00000000000000000000.log";
   const auto size = rig.disk->info(path)->size;
-  for (const auto& tail : {std::vector<std::uint8_t>(1 << 20, 0),
-                           std::vector<std::uint8_t>(7, 0xff),
-                           std::vector<std::uint8_t>(200, 0xff)}) {
+  for (const auto& tail :
+       {std::vector<std::uint8_t>(1 << 20, 0), std::vector<std::uint8_t>(7, 0xff),
+        std::vector<std::uint8_t>(200, 0xff)}) {
     rig.disk->append_raw(path, tail);
     ASSERT_TRUE(rig.kill());
     EXPECT_EQ(rig.disk->info(path)->size, size);
@@ -297,8 +297,8 @@ TEST(KafkaStore, truncation_cuts_whole_batches_and_survives) {
   rig.log_config.segment_bytes = 300;
   ASSERT_TRUE(rig.open());
   for (int i = 0; i < 30; ++i) {
-    ASSERT_TRUE(rig.append(*rig.log(), make_batch({"value-" + std::to_string(i)},
-                                                  {ProducerId(1), 0, i, i})));
+    ASSERT_TRUE(rig.append(*rig.log(),
+                           make_batch({"value-" + std::to_string(i)}, {ProducerId(1), 0, i, i})));
   }
   ASSERT_TRUE(rig.sync(*rig.log()));
   const auto cut = rig.log()->log()->truncate(LogPosition(14));

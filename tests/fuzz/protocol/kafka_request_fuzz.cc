@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Slice frame = Slice::unowned({data, size});
   const auto header = protocol::kafka::RequestHeader::decode(frame);
   if (!header) return 0;
-  protocol::kafka::for_each_request(protocol::kafka::FuzzBody{
-      header->api_key, header->api_version, header->body(frame)});
+  protocol::kafka::for_each_request(
+      protocol::kafka::FuzzBody{header->api_key, header->api_version, header->body(frame)});
   return 0;
 }
