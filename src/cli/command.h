@@ -1,13 +1,10 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <cstdio>
+#include <string_view>
 
+#include "base/result.h"
 #include "storage/store.h"
-
-namespace CLI {
-class App;
-}
 
 namespace polylog::cli {
 
@@ -24,13 +21,13 @@ struct Engines {
 // Runs one command line: `polylog SUBCOMMAND ...`. Returns the process's exit code.
 int run(int argc, char** argv, const Engines& engines);
 
-struct ServeOptions {
-  std::string data = "data";
-  std::string kafka = "localhost:9092";
-  std::string http = "127.0.0.1:9644";
-  std::string config;               // TOML file; empty: none
-  std::vector<std::string> set;     // key=value, over the file
-};
-int serve(const ServeOptions& options, const Engines& engines);
+// Says on stderr what went wrong, in one line that begins with "polylog: ". Returns `code`.
+int complain(std::string_view what, int code = exit_failed);
+
+// Flushes a command's results. io: they could not all be written, on a full disk say.
+Result<void> finish(std::FILE* out);
+
+// The last lines of a subcommand that wrote results: exit_failed when they did not all arrive.
+int finished(std::FILE* out, int code = exit_done);
 
 }  // namespace polylog::cli

@@ -138,7 +138,8 @@ TEST(FixedEntries, finds_the_last_entry_that_holds) {
   ASSERT_TRUE(file->write(0, ByteView(bytes)));
   const FixedEntries entries(*file, 4, 10);
   const auto floor = [&](std::int32_t key) {
-    return *entries.last_where([key](ByteView e) { return load_big<std::int32_t>(e.data()) <= key; });
+    return *entries.last_where(
+        [key](ByteView e) { return load_big<std::int32_t>(e.data()) <= key; });
   };
   EXPECT_FALSE(floor(-1));
   EXPECT_EQ(floor(0), 0U);

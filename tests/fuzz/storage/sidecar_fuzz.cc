@@ -1,5 +1,6 @@
-#include "base/crc.h"
 #include "storage/filelog/sidecar.h"
+
+#include "base/crc.h"
 #include "storage/filelog/sidecar_codec.h"
 #include "storage/kafka/producer_note.h"
 
@@ -11,8 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   POLYLOG_ASSERT(storage::decode_sidecar(bytes, state) <= size);
   storage::SidecarState direct;
   storage::SidecarDecoder decoder(direct);
-  decoder.apply(storage::sidecar_type::begin_log,
-                storage::encode_begin_log(1, Uuid{}, "topic-0"));
+  decoder.apply(storage::sidecar_type::begin_log, storage::encode_begin_log(1, Uuid{}, "topic-0"));
   for (std::uint8_t type = 1; size > 4 && type <= storage::sidecar_type::clean_stop; ++type) {
     decoder.apply(type, bytes);
   }
