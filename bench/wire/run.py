@@ -193,23 +193,26 @@ def drop_page_cache():
 
 
 def start_up(options, folder):
-    result = {"machine": machine(), "gib": options.gib, "partitions": options.partitions, "rows": []}
-    print(f"\nstart after kill -9, {options.gib} GiB in {options.partitions} partitions, seconds from exec")
+    gib, partitions = options.gib, options.partitions
+    result = {"machine": machine(), "gib": gib, "partitions": partitions, "rows": []}
+    print(f"\nstart after kill -9, {gib} GiB in {partitions} partitions, seconds from exec")
     print(f"{'':15} {'cache':>6} {'port':>7} {'ack':>7} {'all fetched':>12} {'peak RSS MiB':>13}")
     for kind in options.brokers:
         broker = make_broker(kind, folder)
         try:
             broker.start()
-            fill(broker, options.gib, options.partitions)
+            fill(broker, gib, partitions)
             for cache in ("warm", "cold"):
                 broker.kill9()
                 if cache == "cold":
                     drop_page_cache()
-                times = first_service(broker, options.partitions)
+                times = first_service(broker, partitions)
                 rss = broker.peak_rss_bytes() / 2**20
-                print(f"{kind:15} {cache:>6} {times[0]:7.2f} {times[1]:7.2f} {times[2]:12.2f} {rss:13.0f}")
-                result["rows"].append({"broker": kind, "cache": cache, "port_s": times[0],
-                                       "ack_s": times[1], "all_fetched_s": times[2],
+                port, ack, all_fetched = times
+                print(f"{kind:15} {cache:>6} {port:7.2f} {ack:7.2f} {all_fetched:12.2f} "
+                      f"{rss:13.0f}")
+                result["rows"].append({"broker": kind, "cache": cache, "port_s": port, "ack_s": ack,
+                                       "all_fetched_s": all_fetched,
                                        "peak_rss_mib": rss})
         finally:
             broker.close()
@@ -255,7 +258,8 @@ def _expect_ack(connection, correlation):
 def memory(options, folder):
     result = {"machine": machine(), "partitions": options.partitions_many, "rows": []}
     print(f"\nresident memory, MiB; {options.partitions_many} partitions with one record each")
-    print(f"{'':15} {'idle':>7} {'partitions':>11} {'KiB each':>9} {'restarted':>10} {'start s':>8}")
+    print(f"{'':15} {'idle':>7} {'partitions':>11} {'KiB each':>9} {'restarted':>10} "
+          f"{'start s':>8}")
     for kind in options.brokers:
         broker = make_broker(kind, folder)
         try:
@@ -291,11 +295,12 @@ def parse(arguments):
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1024])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", nargs="+", choices=peers.PEERS, default=list(peers.PEERS))
-    parser.add_argument("--brokers", nargs="+", choices=("polylog", "kafka"), default=["polylog"])
+    parser.add_argument("--brokers", nargs="+", choices=("polylog", "kafka"),
+                        default=["polylog"], help="start-up, memory")
     parser.add_argument("--gib", type=float, default=10.0, help="start-up: size of the store")
     parser.add_argument("--partitions", type=int, default=1000, help="start-up")
     parser.add_argument("--partitions-many", type=int, default=10_000, help="memory")
-    parser.add_argument("--folder", default=None, help="where data goes; default: a scratch folder")
+    parser.add_argument("--folder", help="where data goes; default: a scratch folder")
     return parser.parse_args(arguments)
 
 

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -197,6 +198,10 @@ class Server {
 }  // namespace
 
 int serve(const ServeOptions& options, const Engines& engines) {
+  // Frames of a megabyte come and go all the time: without this each would be mapped, faulted in
+  // and handed back to the kernel. What is free at the top beyond the second figure still goes.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
   std::signal(SIGPIPE, SIG_IGN);
   fs::PosixFileSystem fs;
   auto settings = read_settings(fs, options);

@@ -140,8 +140,10 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;
-  if (text.starts_with('+')) text.remove_prefix(1);
-  if (text.empty() || text.starts_with("+")) return std::nullopt;
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;

@@ -21,7 +21,8 @@ class NoLoopDevice(Exception):
 
 
 def _run(*command):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, check=False)
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True,
+                          check=False)
     if done.returncode != 0:
         raise NoLoopDevice(f"{' '.join(map(str, command))}: {done.stderr.strip()}\n"
                            "This test needs root and loop devices (/dev/loop-control).")

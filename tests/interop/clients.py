@@ -50,7 +50,8 @@ def java_output(main_class, *arguments, **options):
 def node(script, *arguments, seconds=SECONDS):
     """Runs one of the scripts in node/, with kafkajs to be had; answers its JSON."""
     folder = dependencies.node()
-    env = dict(os.environ, NODE_PATH=str(folder / "node_modules"), KAFKAJS_NO_PARTITIONER_WARNING="1")
+    env = dict(os.environ, NODE_PATH=str(folder / "node_modules"),
+               KAFKAJS_NO_PARTITIONER_WARNING="1")
     done = run(["node", dependencies.HERE / "node" / script, *arguments], seconds=seconds, env=env)
     return json.loads(done.stdout.decode().splitlines()[-1])
 

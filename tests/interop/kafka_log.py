@@ -119,7 +119,7 @@ class Partition:
             if expected is None:
                 expected = segment.base
             if limit is not None and expected > limit:
-                self.complain(segment.path, f"runs to {expected}, beyond the next segment's {limit}")
+                self.complain(segment.path, f"runs to {expected}, beyond the next one's {limit}")
 
     def _check_batch(self, segment, position, batch, decode):
         def complain(text):
@@ -234,7 +234,8 @@ class Partition:
 
     def _check_epochs(self):
         path = self.folder / "leader-epoch-checkpoint"
-        if self.epochs != sorted(self.epochs) or len({s for _, s in self.epochs}) != len(self.epochs):
+        starts = {start for _, start in self.epochs}
+        if self.epochs != sorted(self.epochs) or len(starts) != len(self.epochs):
             self.complain(path, f"epochs or starts do not rise: {self.epochs}")
         if self.epochs and not self.closed:  # the log start is written down lazily
             self.log_start = max(self.log_start, self.epochs[0][1])
@@ -243,8 +244,8 @@ class Partition:
             if batch.leader_epoch < 0:
                 self.complain(path, f"batch {batch.base_offset} has no leader epoch")
             elif covering and batch.leader_epoch != covering[-1]:
-                self.complain(path, f"batch {batch.base_offset} has epoch {batch.leader_epoch}, the "
-                                    f"file says {covering[-1]}")
+                self.complain(path, f"batch {batch.base_offset} has epoch {batch.leader_epoch}, "
+                                    f"the file says {covering[-1]}")
             elif not covering and batch.base_offset >= self.log_start:
                 self.complain(path, f"no epoch covers offset {batch.base_offset}")
 
@@ -348,7 +349,8 @@ def check_log_dir(log_dir, closed=True, compacted=(), decode=True):
 def main(arguments):
     complaints = []
     for argument in arguments:
-        complaints += check_log_dir(argument, (pathlib.Path(argument) / ".kafka_cleanshutdown").exists())
+        marker = pathlib.Path(argument) / ".kafka_cleanshutdown"
+        complaints += check_log_dir(argument, closed=marker.exists())
     print("\n".join(complaints) or "no complaint")
     return 1 if complaints else 0
 

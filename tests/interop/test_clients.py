@@ -31,15 +31,16 @@ class Clients(testbed.BrokerTest):
 
     def assert_read_by_all(self, topic, expected):
         self.assertEqual(self.read_with_kcat(topic), expected, "kcat")
-        self.assertEqual(self.read_with_kafka_python(topic, len(expected)), expected, "kafka-python")
+        got = self.read_with_kafka_python(topic, len(expected))
+        self.assertEqual(got, expected, "kafka-python")
 
     def test_kafkajs_produces_every_codec_it_has(self):
         for codec in ("none", "gzip", "snappy", "lz4"):
             with self.subTest(codec=codec):
                 topic = f"js-{codec}"
                 answer = clients.node("peer.js", self.broker.port, "produce", topic, codec, COUNT)
-                self.assertEqual([(a["partition"], a["errorCode"], a["baseOffset"]) for a in answer],
-                                 [(0, 0, "0")])
+                told = [(a["partition"], a["errorCode"], a["baseOffset"]) for a in answer]
+                self.assertEqual(told, [(0, 0, "0")])
                 self.assert_read_by_all(topic, kafkajs_values())
 
     def test_kafka_python_produces_every_codec(self):
@@ -68,7 +69,8 @@ class Clients(testbed.BrokerTest):
 
     def test_console_consumer_reads_from_a_given_offset(self):
         topic = self.topic("from-offset")
-        clients.kcat(self.broker, "-P", "-t", topic, given=b"".join(b"%d\n" % n for n in range(100)))
+        lines = b"".join(b"%d\n" % n for n in range(100))
+        clients.kcat(self.broker, "-P", "-t", topic, given=lines)
         text = clients.java_output(
             CONSOLE_CONSUMER, "--bootstrap-server", self.broker.address, "--topic", topic,
             "--partition", 0, "--offset", 90, "--max-messages", 10, "--timeout-ms", 20000)

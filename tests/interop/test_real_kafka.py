@@ -21,8 +21,9 @@ CONFIGS = {"mixed": SMALL, "idempotent": SMALL, "trimmed": SMALL,
            "appendtime": {"message.timestamp.type": "LogAppendTime"}}
 CODECS = ("none", "gzip", "snappy", "snappy-xerial", "lz4", "zstd")
 FALSE_ALARM = re.compile(r"\s-1 is followed by \d+")
-BAD_LINE = re.compile(r"Mismatches in|is followed by|timestamp mismatch|out of order|Non-consecutive|bytes remaining"
-                      r"|isvalid: false|are not found|Indexed offset|Exception|Error")
+BAD_LINE = re.compile(r"Mismatches in|is followed by|timestamp mismatch|out of order"
+                      r"|Non-consecutive|bytes remaining|isvalid: false|are not found"
+                      r"|Indexed offset|Exception|Error")
 NOW = int(time.time() * 1000) - 3_600_000
 
 
@@ -144,8 +145,8 @@ def loud_lines(kafka):
     """Warnings and errors of a Kafka about its logs since its last start."""
     return [line for line in kafka.log_text().splitlines()
             if re.search(r"\] (WARN|ERROR|FATAL) ", line)
-            and re.search(r"storage\.internals|kafka\.log|LogManager|Replica|stray|artition|offline",
-                          line)]
+            and re.search(r"storage\.internals|kafka\.log|LogManager|Replica|stray|artition"
+                          r"|offline", line)]
 
 
 class RealKafka(unittest.TestCase):

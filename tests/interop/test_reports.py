@@ -31,7 +31,8 @@ class Times(testbed.BrokerTest):
             for codec in ("none", "zstd"):
                 topic = self.topic(f"br07-raw-{codec}")
                 # The header's maxTimestamp is wrong on purpose: the broker corrects it.
-                batch = encode_batch([(t, None, b"x") for t in (10, 30, 20)], codec, max_timestamp=20)
+                records = [(t, None, b"x") for t in (10, 30, 20)]
+                batch = encode_batch(records, codec, max_timestamp=20)
                 self.assertEqual(connection.produce(topic, 0, batch).error, 0)
                 topics.append(topic)
         for step in ("fresh", "restarted", "killed", "without time index"):
@@ -87,14 +88,15 @@ class Times(testbed.BrokerTest):
             for ahead in (10 * 365 * DAY, 2 * 3_600_000):
                 answer = connection.produce(topic, 0, encode_batch([(NOW + ahead, None, b"x")]))
                 self.assertEqual(answer.error, kafka_wire.INVALID_TIMESTAMP)
-            self.assertEqual(connection.produce(topic, 0, encode_batch([(NOW, None, b"x")])).error, 0)
-            self.assertEqual(connection.list_offset(topic, 0, -1).offset, 1)
+            now = connection.produce(topic, 0, encode_batch([(NOW, None, b"x")]))
+            self.assertEqual(now[:2], (0, 0))
 
     def test_br11_timestamps_of_none_and_zero_do_not_stop_retention(self):
         for stamp in (-1, 0):
             with self.subTest(timestamp=stamp), self.connect() as connection:
                 topic = self.topic(f"br11-old-{abs(stamp)}", configs={
-                    "retention.ms": 1500, "internal.segment.bytes": 20000, "file.delete.delay.ms": 0})
+                    "retention.ms": 1500, "internal.segment.bytes": 20000,
+                    "file.delete.delay.ms": 0})
                 for number in range(40):
                     when = stamp if number == 3 else int(time.time() * 1000)
                     connection.produce(topic, 0, encode_batch([(when, None, bytes(2000))]))
@@ -156,8 +158,8 @@ class Idempotence(testbed.BrokerTest):
                 for sequence, count in plan:
                     with self.subTest(plan=number, sequence=sequence):
                         for _ in ("first", "resent"):
-                            self.assertEqual(self.send(connection, topic, producer, sequence, count),
-                                             (0, offset))
+                            answer = self.send(connection, topic, producer, sequence, count)
+                            self.assertEqual(answer, (0, offset))
                     offset += count
             self.broker.restart()
             with self.subTest(plan=number, step="restarted"), self.connect() as connection:

@@ -33,6 +33,7 @@ void encode_all(SidecarState& state, std::uint32_t& next_id, std::vector<std::ui
     note.id = next_id++;
     add(sidecar_type::begin_log, encode_begin_log(note.id, note.topic, name));
     if (note.config) add(sidecar_type::config, encode_config(note.id, *note.config));
+    add(sidecar_type::epoch, encode_epoch(note.id, note.announced));
     std::vector<RoundFile> files;
     for (const auto& [base, file] : note.files) {
       files.push_back(

@@ -59,6 +59,7 @@ struct LogNote {
   std::uint32_t id = 0;  // of this log in the sidecar file
   Uuid topic;
   LogPosition durable{0};
+  LeaderEpoch announced = no_epoch;  // the latest epoch a broker may have shown to clients
   std::map<std::int64_t, FileNote> files;
   std::optional<RecoveryPoint> recovery;
   std::optional<LogConfig> config;

@@ -125,6 +125,13 @@ std::vector<std::uint8_t> encode_config(std::uint32_t id, const LogConfig& confi
   return writer.take_bytes();
 }
 
+std::vector<std::uint8_t> encode_epoch(std::uint32_t id, LeaderEpoch announced) {
+  ByteWriter writer;
+  writer.u32(id);
+  writer.i32(announced.value());
+  return writer.take_bytes();
+}
+
 std::vector<std::uint8_t> encode_mark(const FileIdentity& identity) {
   ByteWriter writer;
   write_identity(writer, identity);
@@ -157,6 +164,7 @@ bool SidecarDecoder::apply(std::uint8_t type, ByteView payload) {
     case sidecar_type::recovery_point: return apply_recovery_point(payload);
     case sidecar_type::config: return apply_config(payload);
     case sidecar_type::cut: return apply_cut(payload);
+    case sidecar_type::epoch: return apply_epoch(payload);
     case sidecar_type::sealed:
     case sidecar_type::files_dropped:
     case sidecar_type::end_log:
@@ -249,6 +257,15 @@ bool SidecarDecoder::apply_config(ByteView payload) {
   config.retention_suspended = reader.u8() != 0;
   if (!reader.ok()) return false;
   if (LogNote* const note = find(id)) note->config = config;
+  return true;
+}
+
+bool SidecarDecoder::apply_epoch(ByteView payload) {
+  ByteReader reader(payload);
+  const std::uint32_t id = reader.u32();
+  const LeaderEpoch announced(reader.i32());
+  if (!reader.ok()) return false;
+  if (LogNote* const note = find(id)) note->announced = std::max(note->announced, announced);
   return true;
 }
 

@@ -23,6 +23,7 @@ inline constexpr std::uint8_t config = 7;
 inline constexpr std::uint8_t mark = 8;
 inline constexpr std::uint8_t cut = 9;
 inline constexpr std::uint8_t clean_stop = 10;
+inline constexpr std::uint8_t epoch = 11;
 }  // namespace sidecar_type
 
 std::vector<std::uint8_t> encode_begin_log(std::uint32_t id, const Uuid& topic,
@@ -35,6 +36,7 @@ std::vector<std::uint8_t> encode_sealed(std::uint32_t id, std::int64_t base,
 std::vector<std::uint8_t> encode_files_dropped(std::uint32_t id, std::int64_t below_base);
 std::vector<std::uint8_t> encode_recovery_point(std::uint32_t id, const RecoveryPoint& point);
 std::vector<std::uint8_t> encode_config(std::uint32_t id, const LogConfig& config);
+std::vector<std::uint8_t> encode_epoch(std::uint32_t id, LeaderEpoch announced);
 std::vector<std::uint8_t> encode_mark(const FileIdentity& identity);
 std::vector<std::uint8_t> encode_cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes,
                                      LogPosition end);
@@ -52,6 +54,7 @@ class SidecarDecoder {
   bool apply_recovery_point(ByteView payload);
   bool apply_config(ByteView payload);
   bool apply_begin_log(ByteView payload);
+  bool apply_epoch(ByteView payload);
   bool apply_small(std::uint8_t type, ByteView payload);
   bool apply_cut(ByteView payload);
 

@@ -320,7 +320,7 @@ LogPosition KafkaLog::durable_end() const {
 
 LeaderEpoch KafkaLog::epoch() const {
   const std::lock_guard lock(mutex_);
-  return std::max(epoch_, epochs_.latest());
+  return std::max({epoch_, epochs_.latest(), announced_before_});
 }
 
 bool KafkaLog::unclean() const {

@@ -59,10 +59,11 @@ class KafkaLog final : public PartitionLog,
   // `metadata` is synced with the log's first round.
   Result<void> start_empty(fs::FilePtr metadata);
   struct Evidence {
-    const LogNote* note = nullptr;    // the sidecar's, when it may be believed
-    bool clean = false;               // the last stop was orderly, ours or Kafka's
-    std::int64_t recovery_point = 0;  // Kafka's checkpoint
-    std::int64_t log_start = 0;       // Kafka's checkpoint
+    const LogNote* note = nullptr;     // the sidecar's, when it may be believed
+    bool clean = false;                // the last stop was orderly, ours or Kafka's
+    std::int64_t recovery_point = 0;   // Kafka's checkpoint
+    std::int64_t log_start = 0;        // Kafka's checkpoint
+    LeaderEpoch announced = no_epoch;  // clients may have seen it, records of it or not
   };
   Result<void> recover(const Evidence& evidence, Recovery& report);
   void all_synced();                     // what recovery or the clean stop wrote is on disk
@@ -191,7 +192,8 @@ class KafkaLog final : public PartitionLog,
   std::int64_t durable_end_ = 0;
   std::int64_t start_ = 0;  // log start offset
   EpochList epochs_;
-  LeaderEpoch epoch_ = no_epoch;  // what appends carry
+  LeaderEpoch epoch_ = no_epoch;             // what appends carry
+  LeaderEpoch announced_before_ = no_epoch;  // by the runs before this one
   ProducerState producers_;
   std::vector<Sealing> sealing_;
   std::vector<fs::FilePtr> unsynced_;  // small files made with the partition

@@ -346,6 +346,9 @@ LogNote KafkaLog::note() const {
   note.topic = topic_;
   note.durable = LogPosition(durable_end_);
   note.config = config_;
+  // Whoever opens the log begins the next epoch; it must not be begun a second time for other
+  // records, even if a power cut takes every record of it.
+  note.announced = std::max({epoch_, epochs_.latest() + 1, announced_before_ + 1});
   for (const auto& segment : segments_) {
     FileNote file;
     file.inode = segment->inode;

@@ -150,6 +150,7 @@ class StoreOpening {
     const auto note = state_.logs.find(format::kafka::partition_directory_name(id));
     if (note != state_.logs.end() && note->second.topic == topic) {
       if (note->second.config) config = *note->second.config;
+      evidence.announced = note->second.announced;
       if (believe_) evidence.note = &note->second;
     } else {
       config.retention_suspended = true;

@@ -483,6 +483,7 @@ Result<void> LogRecovery::finish() {
   if (log_.epochs_.truncate_start(LogPosition(log_.start_))) log_.epochs_dirty_ = true;
   log_.epoch_ = log_.epochs_.latest();
   log_.unclean_ = !evidence_.clean;
+  log_.announced_before_ = evidence_.announced;
   Segment& last = *log_.segments_.back();
   last.sealed = false;
   if (last.size > 0) POLYLOG_TRY(last.load_times());

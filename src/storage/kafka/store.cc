@@ -112,19 +112,27 @@ Result<void> KafkaStore::remove(const TopicPartition& id) {
     const auto found = logs_.find(id);
     if (found == logs_.end()) return fail(Errc::not_found, directory_of(id) + " is not open");
     log = found->second;
-    logs_.erase(found);
+  }
+  // Known until it is gone for good: a removal that failed can be tried again.
+  POLYLOG_ASSIGN(doomed, condemn(id));
+  {
+    const std::lock_guard lock(mutex_);
+    logs_.erase(id);
   }
   log->end_note();
-  return remove_directory(id);
+  return doomed.empty() ? Result<void>() : fs::remove_tree(context_.fs, doomed);
 }
 
-// Once renamed it is gone for good: no start takes a -delete directory for a partition.
-Result<void> KafkaStore::remove_directory(const TopicPartition& id) {
-  const std::string doomed = path(format::kafka::partition_directory_name(
+// Once renamed it is gone: no start takes a -delete directory for a partition.
+Result<std::string> KafkaStore::condemn(const TopicPartition& id) {
+  std::string doomed = path(format::kafka::partition_directory_name(
       id, format::kafka::DirectoryStage::deleted, Uuid::random()));
-  POLYLOG_TRY(context_.fs.rename(directory_of(id), doomed));
+  if (auto renamed = context_.fs.rename(directory_of(id), doomed); !renamed) {
+    if (renamed.error().code != Errc::not_found) return fail(renamed.error());
+    doomed.clear();  // renamed by an attempt whose sync failed
+  }
   POLYLOG_TRY(root_synced(context_.fs.sync_directory(config_.directory)));
-  return fs::remove_tree(context_.fs, doomed);
+  return doomed;
 }
 
 // A directory of that name may be left from a topic whose removal failed half-way: its records
@@ -136,7 +144,8 @@ Result<void> KafkaStore::clear_away(const TopicPartition& id, const Uuid& topic)
   if (!text) return text.error().code == Errc::not_found ? Result<void>() : fail(text.error());
   const auto owner = format::kafka::parse_partition_metadata(as_text(*text));
   if (!owner || *owner == topic) return {};
-  return remove_directory(id);
+  POLYLOG_ASSIGN(doomed, condemn(id));
+  return doomed.empty() ? Result<void>() : fs::remove_tree(context_.fs, doomed);
 }
 
 Result<Retained> KafkaStore::retain(const TopicPartition& id, Offset visible, Timestamp now) {

@@ -42,7 +42,7 @@ class KafkaStore final : public Store, private TransactionIndex {
 
   std::string path(std::string_view name) const;
   std::string directory_of(const TopicPartition& id) const;
-  Result<void> remove_directory(const TopicPartition& id);
+  Result<std::string> condemn(const TopicPartition& id);  // its new path; empty when it is gone
   Result<void> clear_away(const TopicPartition& id, const Uuid& topic);
   std::vector<std::shared_ptr<KafkaLog>> logs() const;
   // Passes `outcome` on. A failed sync of the root directory is final for every name it covered.

@@ -314,6 +314,33 @@ TEST(KafkaStore, truncation_cuts_whole_batches_and_survives) {
   EXPECT_EQ(*StoreRig::read_all(*rig.log()), expected);
 }
 
+TEST(KafkaStore, an_epoch_whose_records_a_power_cut_took_is_not_begun_again) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.log()->log()->begin_epoch(LeaderEpoch(0)));
+  ASSERT_TRUE(rig.append(*rig.log(), {"a"}));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+  const LeaderEpoch second = rig.log()->log()->epoch() + 1;
+  ASSERT_TRUE(rig.log()->log()->begin_epoch(second));
+  ASSERT_TRUE(rig.append(*rig.log(), {"lost"}));
+  ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+  EXPECT_EQ(rig.log()->offsets().end, Offset(1));
+  EXPECT_GE(rig.log()->log()->epoch(), second);
+}
+
+TEST(KafkaStore, a_removal_that_failed_can_be_tried_again) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.append(*rig.log(), {"a"}));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  rig.disk->fail_step(rig.disk->steps() + 1, fs::Fault::eio);
+  EXPECT_FALSE(rig.store->remove({"t", 0}));
+  EXPECT_TRUE(rig.store->remove({"t", 0}));
+  ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+  EXPECT_TRUE(rig.store->partitions().empty());
+}
+
 TEST(KafkaStore, a_removed_partition_stays_away_and_its_name_can_be_used_again) {
   StoreRig rig;
   ASSERT_TRUE(rig.open());

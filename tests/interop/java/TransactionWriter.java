@@ -15,7 +15,8 @@ public final class TransactionWriter {
 
   private TransactionWriter() {}
 
-  private static KafkaProducer<String, String> producer(String[] arguments, String transactionalId) {
+  private static KafkaProducer<String, String> producer(
+      String[] arguments, String transactionalId) {
     Properties properties = new Properties();
     properties.put("bootstrap.servers", arguments[0]);
     properties.put("compression.type", arguments[2]);
