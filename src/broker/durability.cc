@@ -147,7 +147,8 @@ std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs
     Result<std::optional<storage::DirtyLog>> dirty = log->dirty();
     if (!dirty) {
       outcome.end = log->durable_end();
-      outcome.retriable = dirty.error().code == Errc::no_space;
+      const Errc code = dirty.error().code;
+      outcome.retriable = code == Errc::no_space || code == Errc::would_block;
       outcome.result = fail(std::move(dirty).error());
     } else if (*dirty) {
       outcome.end = (*dirty)->end;

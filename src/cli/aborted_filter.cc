@@ -7,9 +7,8 @@
 namespace polylog::cli {
 
 AbortedFilter::AbortedFilter(std::vector<Aborted> aborted) : aborted_(std::move(aborted)) {
-  std::sort(aborted_.begin(), aborted_.end(), [](const Aborted& a, const Aborted& b) {
-    return a.first_offset > b.first_offset;
-  });
+  std::sort(aborted_.begin(), aborted_.end(),
+            [](const Aborted& a, const Aborted& b) { return a.first_offset > b.first_offset; });
 }
 
 bool AbortedFilter::hides(const format::kafka::BatchHeader& header, ByteView batch) {

@@ -25,8 +25,8 @@ using Answer = ProduceResponse::PartitionProduceResponse;
 
 // The answer for the only batch of a request.
 const Answer* only_answer(const ProduceResponse& response) {
-  const bool one = response.responses.size() == 1 &&
-                   response.responses.front().partition_responses.size() == 1;
+  const bool one =
+      response.responses.size() == 1 && response.responses.front().partition_responses.size() == 1;
   return one ? &response.responses.front().partition_responses.front() : nullptr;
 }
 

@@ -81,11 +81,12 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& address,
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int unresolved = ::getaddrinfo(target.host.c_str(), std::to_string(target.port).c_str(),
-                                       &hints, &found);
+  const int unresolved =
+      ::getaddrinfo(target.host.c_str(), std::to_string(target.port).c_str(), &hints, &found);
   if (unresolved != 0) {
     return fail(Errc::unavailable, "cannot find " + target.host + ": " +
-                                       ::gai_strerror(unresolved) + "; -b HOST:PORT names a broker");
+                                       ::gai_strerror(unresolved) +
+                                       "; -b HOST:PORT names a broker");
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
   const std::int64_t deadline_ms = now_ms() + timeout_ms;
@@ -153,15 +154,14 @@ Result<Slice> Connection::receive(std::int64_t timeout_ms) {
   POLYLOG_TRY(read_all(prefix, deadline_ms));
   const auto announced = load_big<std::uint32_t>(prefix.data());
   if (announced > frame_bytes_max) {
-    return fail(Errc::too_large, address_ + " announces an answer of " +
-                                     std::to_string(announced) +
+    return fail(Errc::too_large, address_ + " announces an answer of " + std::to_string(announced) +
                                      " bytes; does it speak Kafka's protocol?");
   }
   std::vector<std::uint8_t> frame;
   while (frame.size() < announced) {
     const std::size_t at = frame.size();
-    const std::size_t step = std::min<std::size_t>(std::max(receive_step_bytes, at),
-                                                   announced - at);
+    const std::size_t step =
+        std::min<std::size_t>(std::max(receive_step_bytes, at), announced - at);
     frame.resize(at + step);
     POLYLOG_TRY(read_all(MutableBytes(frame).subspan(at), deadline_ms));
   }

@@ -153,9 +153,9 @@ class Consumer {
     bool later = false;
     for (const auto& topic : response.responses) {
       for (const auto& data : topic.partitions) {
-        const auto at = std::find_if(
-            positions_.begin(), positions_.end(),
-            [&](const Position& p) { return p.partition == data.partition_index; });
+        const auto at = std::find_if(positions_.begin(), positions_.end(), [&](const Position& p) {
+          return p.partition == data.partition_index;
+        });
         if (at == positions_.end()) continue;
         const auto error = static_cast<ErrorCode>(data.error_code);
         if (error == ErrorCode::none) {
@@ -190,8 +190,8 @@ class Consumer {
         });
   }
 
-  Result<void> take(const format::kafka::BatchHeader& header, ByteView batch,
-                    AbortedFilter& filter, Position& position) {
+  Result<void> take(const format::kafka::BatchHeader& header, ByteView batch, AbortedFilter& filter,
+                    Position& position) {
     const bool hidden = filter.hides(header, batch) || header.control();
     if (header.last_offset().value() < position.next || position.done() || left_ == 0) return {};
     if (!format::kafka::crc_matches(batch)) {
@@ -206,8 +206,8 @@ class Consumer {
 
   Result<void> print(ByteView batch, const Position& position) {
     const RecordPlace place{topic_.name, position.partition};
-    const auto read = format::kafka::for_each_record(
-        batch, batch_output_max, [&](const Record& record) {
+    const auto read =
+        format::kafka::for_each_record(batch, batch_output_max, [&](const Record& record) {
           const std::int64_t offset = record.offset.value();
           if (offset < position.next) return true;
           if (offset >= position.end || left_ == 0) return false;
@@ -222,8 +222,7 @@ class Consumer {
         });
     if (read) return {};
     return fail(read.error().code, name(position.partition) + ", batch behind offset " +
-                                       std::to_string(position.next) + ": " +
-                                       read.error().context);
+                                       std::to_string(position.next) + ": " + read.error().context);
   }
 
   const ConsumeOptions& options_;

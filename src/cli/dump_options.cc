@@ -8,13 +8,13 @@ namespace polylog::cli {
 namespace {
 
 constexpr const char* description =
-    "Show what the files of a Kafka log directory hold; they are only read.\n\n"
+    "Show what files of a Kafka log directory hold.\n\n"
     "  polylog dump data/kafka/orders-0/00000000000000000000.log\n"
     "  polylog dump data/kafka/orders-0 --records --json | jq 'select(.type==\"record\")'\n"
     "  polylog dump --deep data/kafka/*-[0-9]\n\n"
     "Knows .log, .index, .timeindex, .txnindex and .snapshot files, the checkpoints,\n"
     "partition.metadata, meta.properties, .kafka_cleanshutdown and polylog's own kafka.sidecar,\n"
-    "by their names. Of a directory each such file in it is shown.";
+    "by their names. Of a directory each such file in it is shown. Nothing is written.";
 
 constexpr const char* footer =
     "A broker that writes to the files meanwhile may make the end of a log look torn.\n"
@@ -27,7 +27,7 @@ void add_dump(CLI::App& app, Action& action) {
   CLI::App* const dump_app = app.add_subcommand("dump", description);
   dump_app->footer(footer);
   const auto options = std::make_shared<DumpOptions>();
-  dump_app->add_option("PATH", options->paths, "Files and directories")->required();
+  dump_app->add_option("PATH", options->paths, "Files and directories")->type_name("")->required();
   dump_app->add_flag("--json", options->json, "One JSON object a line");
   dump_app->add_flag("--records", options->records, "Show each record of each batch");
   dump_app->add_flag("--deep", options->deep,

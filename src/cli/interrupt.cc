@@ -1,6 +1,7 @@
 #include "cli/interrupt.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace polylog::cli {
 namespace {
@@ -16,7 +17,7 @@ void note(int signal) {
 
 void catch_interrupts() {
   for (const int signal : {SIGINT, SIGTERM}) {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = note;
     sigemptyset(&action.sa_mask);
     sigaction(signal, &action, nullptr);

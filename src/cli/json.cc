@@ -21,8 +21,7 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 
-JsonWriter& JsonWriter::bytes_field(std::string_view name,
-                                    const std::optional<ByteView>& content) {
+JsonWriter& JsonWriter::bytes_field(std::string_view name, const std::optional<ByteView>& content) {
   if (!content) return key(name).null();
   if (utf8_prefix(as_text(*content)) == content->size()) return field(name, as_text(*content));
   return field(std::string(name) + "_base64", to_base64(*content));

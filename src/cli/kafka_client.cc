@@ -43,8 +43,8 @@ Result<void> KafkaClient::ask_versions() {
     }
     POLYLOG_ASSIGN(answer, ApiVersionsResponse::decode(body, version));
     if (answer.error_code != 0) {
-      return fail(Errc::unsupported, address() + " refused ApiVersions: " +
-                                         wire_error(answer.error_code));
+      return fail(Errc::unsupported,
+                  address() + " refused ApiVersions: " + wire_error(answer.error_code));
     }
     for (const auto& api : answer.api_keys) {
       served_[api.api_key] = {api.min_version, api.max_version};
@@ -95,8 +95,8 @@ Result<Slice> KafkaClient::receive_body() {
     return fail(frame.error().code, frame.error().context + " (" + std::string(name) + ")");
   }
   unanswered_.pop_front();
-  POLYLOG_ASSIGN(header, protocol::kafka::ResponseHeader::decode(*frame, oldest.api_key,
-                                                                 oldest.version));
+  POLYLOG_ASSIGN(header,
+                 protocol::kafka::ResponseHeader::decode(*frame, oldest.api_key, oldest.version));
   if (header.correlation_id != oldest.correlation_id) {
     return fail(Errc::corrupt, address() + " answered another request than the oldest one");
   }

@@ -10,8 +10,8 @@ namespace {
 constexpr std::string_view tokens = "tpoTkshKS";
 
 Error wrong(std::string_view text, std::size_t at, const std::string& what) {
-  return {Errc::invalid, "format '" + std::string(text) + "', character " +
-                             std::to_string(at + 1) + ": " + what};
+  return {Errc::invalid,
+          "format '" + std::string(text) + "', character " + std::to_string(at + 1) + ": " + what};
 }
 
 // Reads the escape behind the backslash at `at` and moves `at` to its last character.

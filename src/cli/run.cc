@@ -1,4 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/subcommands.h"
@@ -15,6 +17,29 @@ constexpr const char* description =
 constexpr const char* footer =
     "`polylog SUBCOMMAND --help` has examples for each.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
+// Subcommands have a screen of description; the list above them shows the first line of it.
+class Screen : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* sub) const override {
+    const std::string text = sub->get_description();
+    std::ostringstream out;
+    CLI::detail::format_help(out, sub->get_display_name(true), text.substr(0, text.find('\n')),
+                             get_column_width());
+    return out.str();
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return "\n" + Formatter::make_usage(app, name);
+  }
+  // What a value is and what it is without the option; limits come up when they are broken.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string out = " " + option->get_type_name();
+    if (!option->get_default_str().empty()) out += "=" + option->get_default_str();
+    if (option->get_items_expected_max() > 1) out += " ...";
+    return out + (option->get_required() ? " (required)" : "");
+  }
+};
 
 // One line: what is wrong, and whose --help says how it goes.
 std::string usage_line(const CLI::App* app, const CLI::Error& error) {
@@ -34,6 +59,9 @@ std::string usage_line(const CLI::App* app, const CLI::Error& error) {
 
 int run(int argc, char** argv, const Engines& engines) {
   CLI::App app(description, "polylog");
+  const auto screen = std::make_shared<Screen>();
+  screen->column_width(32);
+  app.formatter(screen);
   app.require_subcommand(1);
   app.footer(footer);
   app.set_version_flag("--version", POLYLOG_VERSION);

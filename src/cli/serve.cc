@@ -1,3 +1,5 @@
+#include "cli/serve.h"
+
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -9,7 +11,6 @@
 #include <cstdio>
 
 #include "broker/broker.h"
-#include "cli/command.h"
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
 #include "fs/posix_file_system.h"
@@ -17,6 +18,7 @@
 #include "server/http/service.h"
 #include "server/kafka/service.h"
 #include "server/log.h"
+#include "server/net/listener.h"
 
 // `polylog serve`: one process, from an empty or existing data directory to a clean stop.
 namespace polylog::cli {
@@ -27,15 +29,15 @@ constexpr std::size_t pool_threads = 3;
 constexpr std::int64_t stop_patience_ms = 5000;
 constexpr std::int64_t stop_check_ms = 20;
 
-// Descriptors: as many as the system allows. Half of them may be data files kept open, the rest
-// is for connections and for files in the middle of a write.
+// Descriptors: as many as the system allows. A quarter of them may be data files kept open, the
+// rest is for connections and for files in the middle of a write.
 std::size_t raise_open_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
-  return std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 2, 32, 65536);
+  return std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 32, 65536);
 }
 
 Result<broker::Settings> read_settings(fs::FileSystem& fs, const ServeOptions& options) {
@@ -107,8 +109,15 @@ class Server {
   }
 
  private:
-  // Ports before data: a port in use must leave an existing directory as it was.
+  // Ports before data: a port in use must leave a directory as it was, or unmade. Kafka's is only
+  // tried here, as its service needs the broker.
   Result<void> open_listeners() {
+    server::Metrics unused;
+    server::ListenerOptions kafka;
+    kafka.protocol = "kafka";
+    kafka.address = options_.kafka;
+    POLYLOG_TRY(server::Listener::open(reactor_.context(), kafka, nullptr, unused)
+                    .map([](const auto&) {}));
     POLYLOG_ASSIGN(http,
                    server::http::HttpService::open(reactor_.context(), metrics_, options_.http));
     http_ = std::move(http);

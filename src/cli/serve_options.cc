@@ -8,7 +8,7 @@ namespace polylog::cli {
 namespace {
 
 constexpr const char* description =
-    "Run the broker in the foreground until SIGTERM or SIGINT.\n\n"
+    "Run the broker until SIGTERM or SIGINT.\n\n"
     "  polylog serve\n"
     "  polylog serve --data /var/lib/polylog --kafka :9092 --config polylog.toml\n"
     "  polylog serve --set num.partitions=6 --set log.retention.hours=24\n\n"
@@ -25,17 +25,23 @@ void add_serve(CLI::App& app, const Engines& engines, Action& action) {
   serve_app->footer(footer);
   const auto options = std::make_shared<ServeOptions>();
   serve_app->add_option("--data", options->data, "Data directory, made when missing")
+      ->type_name("DIR")
       ->capture_default_str();
-  serve_app->add_option("--kafka", options->kafka, "Where Kafka clients connect, HOST:PORT")
+  serve_app->add_option("--kafka", options->kafka, "Where Kafka clients connect")
+      ->type_name("HOST:PORT")
       ->capture_default_str();
-  serve_app->add_option("--http", options->http, "Health and metrics, HOST:PORT")
+  serve_app->add_option("--http", options->http, "Health and metrics")
+      ->type_name("HOST:PORT")
       ->capture_default_str();
-  serve_app->add_option("--config", options->config,
-                        "TOML file with settings under Kafka's own names");
-  serve_app->add_option("--set", options->set, "One setting, key=value; wins over the file")
+  serve_app
+      ->add_option("--config", options->config, "TOML file with settings under Kafka's own names")
+      ->type_name("FILE");
+  serve_app->add_option("--set", options->set, "One setting; wins over the file; may be repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  serve_app->callback(
-      [options, &engines, &action] { action = [=, &engines] { return serve(*options, engines); }; });
+  serve_app->callback([options, &engines, &action] {
+    action = [=, &engines] { return serve(*options, engines); };
+  });
 }
 
 }  // namespace polylog::cli

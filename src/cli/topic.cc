@@ -198,13 +198,12 @@ int topic_list(const TopicOptions& options) {
     std::vector<std::vector<std::string>> rows = {{"NAME", "PARTITIONS", "REPLICAS"}};
     for (const TopicView& topic : topics) {
       if (topic.internal && !options.internal) continue;
-      const std::size_t replicas =
-          topic.partitions.empty() ? 0 : topic.partitions.front().replicas;
+      const std::size_t replicas = topic.partitions.empty() ? 0 : topic.partitions.front().replicas;
       json.begin_object();
       json_topic(json, topic);
       json.field("partitions", topic.partitions.size()).field("replicas", replicas).end_object();
-      rows.push_back({topic.name, std::to_string(topic.partitions.size()),
-                      std::to_string(replicas)});
+      rows.push_back(
+          {topic.name, std::to_string(topic.partitions.size()), std::to_string(replicas)});
     }
     json.end_array().end_object();
     if (options.json) {

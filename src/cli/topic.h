@@ -16,8 +16,8 @@ struct TopicOptions {
   std::vector<std::string> names;
   std::vector<std::string> configs;  // key=value
   // create
-  std::int32_t partitions = -1;            // -1: the broker's default
-  std::int16_t replication_factor = -1;    // likewise
+  std::int32_t partitions = -1;          // -1: the broker's default
+  std::int16_t replication_factor = -1;  // likewise
   bool if_not_exists = false;
   // create and alter
   bool dry_run = false;

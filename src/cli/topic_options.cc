@@ -11,7 +11,7 @@ namespace {
 using Options = std::shared_ptr<TopicOptions>;
 
 constexpr const char* description =
-    "Create, list, describe, alter and delete topics of a running broker.\n\n"
+    "Create, list, describe, alter, delete topics of a broker.\n\n"
     "  polylog topic create orders --partitions 6 --config retention.ms=86400000\n"
     "  polylog topic describe orders\n"
     "  polylog topic list --json | jq -r '.topics[].name'";
@@ -29,7 +29,7 @@ constexpr const char* list_description =
     "  polylog topic list -b broker.example:9092";
 
 constexpr const char* describe_description =
-    "Show ids, partitions with their offsets, and settings with where they come from.\n\n"
+    "Show partitions with offsets, and settings.\n\n"
     "  polylog topic describe orders\n"
     "  polylog topic describe orders --all\n"
     "  polylog topic describe orders --json | jq '.topics[0].partitions[].end_offset'";
@@ -58,11 +58,12 @@ CLI::App* add_verb(CLI::App& topic, const char* verb, const char* text, const Op
 }
 
 void add_names(CLI::App& app, const Options& options) {
-  app.add_option("TOPIC", options->names, "Names of topics")->required();
+  app.add_option("TOPIC", options->names, "Names of topics")->type_name("")->required();
 }
 
 void add_configs(CLI::App& app, const Options& options) {
-  app.add_option("-c,--config", options->configs, "One setting, key=value; may be repeated")
+  app.add_option("-c,--config", options->configs, "One setting; may be repeated")
+      ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_flag("--dry-run", options->dry_run, "Let the broker check it, but change nothing");
 }
@@ -79,9 +80,12 @@ void add_topic(CLI::App& app, Action& action) {
       add_verb(*topic, "create", create_description, options, topic_create, action);
   add_names(*create, options);
   create->add_option("-p,--partitions", options->partitions, "How many; default: the broker's")
-      ->check(CLI::Range(1, 1000000));
-  create->add_option("-r,--replication-factor", options->replication_factor,
-                     "Copies of each partition; default: the broker's");
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000).description(""));
+  create
+      ->add_option("-r,--replication-factor", options->replication_factor,
+                   "Copies of each partition; default: the broker's")
+      ->type_name("N");
   add_configs(*create, options);
   create->add_flag("--if-not-exists", options->if_not_exists, "A topic that exists is no error");
 
@@ -98,6 +102,7 @@ void add_topic(CLI::App& app, Action& action) {
   add_names(*alter, options);
   add_configs(*alter, options);
   alter->add_option("--unset", options->unset, "Back to the broker's default; may be repeated")
+      ->type_name("KEY")
       ->allow_extra_args(false);
 
   CLI::App* const remove =

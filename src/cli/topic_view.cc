@@ -83,15 +83,15 @@ Result<TopicView> find_topic(KafkaClient& client, const std::string& name, bool 
     POLYLOG_ASSIGN(topic, ask_topic(client, name, create));
     const auto error = static_cast<ErrorCode>(topic.error_code);
     if (error == ErrorCode::none) return to_view(topic);
-    const bool coming = error == ErrorCode::leader_not_available ||
-                        error == ErrorCode::unknown_topic_or_partition;
+    const bool coming =
+        error == ErrorCode::leader_not_available || error == ErrorCode::unknown_topic_or_partition;
     if (create && coming && tries < creation_tries) {
       std::this_thread::sleep_for(creation_pause);
       continue;
     }
     if (error == ErrorCode::unknown_topic_or_partition) {
-      return fail(Errc::not_found, "there is no topic '" + name +
-                                       "'; `polylog topic list` shows those there are");
+      return fail(Errc::not_found,
+                  "there is no topic '" + name + "'; `polylog topic list` shows those there are");
     }
     return fail(Errc::invalid, "topic '" + name + "': " + wire_error(topic.error_code));
   }
@@ -136,10 +136,9 @@ Result<void> check_led_here(const KafkaClient& client, const TopicView& topic,
                             const std::vector<std::int32_t>& partitions) {
   for (const std::int32_t wanted : partitions) {
     if (wanted < 0 || static_cast<std::size_t>(wanted) >= topic.partitions.size()) {
-      return fail(Errc::not_found, "topic '" + topic.name + "' has " +
-                                       std::to_string(topic.partitions.size()) +
-                                       " partitions, numbered from 0; there is no " +
-                                       std::to_string(wanted));
+      return fail(Errc::not_found,
+                  "topic '" + topic.name + "' has " + std::to_string(topic.partitions.size()) +
+                      " partitions, numbered from 0; there is no " + std::to_string(wanted));
     }
   }
   std::optional<std::int32_t> leader;
@@ -174,8 +173,8 @@ Result<std::vector<ConfigView>> topic_configs(KafkaClient& client, const std::st
   }
   const auto& result = answer.results.front();
   if (result.error_code != 0) {
-    return fail(Errc::invalid, "configuration of topic '" + topic + "': " +
-                                   wire_error(result.error_code, result.error_message));
+    return fail(Errc::invalid, "configuration of topic '" + topic +
+                                   "': " + wire_error(result.error_code, result.error_message));
   }
   std::vector<ConfigView> configs;
   for (const auto& entry : result.configs) {
@@ -189,8 +188,7 @@ Result<std::vector<ConfigView>> topic_configs(KafkaClient& client, const std::st
 
 bool waits_for_compaction(const std::vector<ConfigView>& configs) {
   return std::any_of(configs.begin(), configs.end(), [](const ConfigView& config) {
-    return config.name == "cleanup.policy" &&
-           config.value.find("compact") != std::string::npos &&
+    return config.name == "cleanup.policy" && config.value.find("compact") != std::string::npos &&
            config.documentation.find("not compacted yet") != std::string::npos;
   });
 }

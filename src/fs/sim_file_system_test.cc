@@ -373,7 +373,10 @@ TEST(SimMemory, removed_files_are_forgotten_and_used_ones_are_not) {
   SimFileSystem fs;
   ASSERT_TRUE(create_directories(fs, "/keep"));
   ASSERT_TRUE(replace_file(fs, "/keep/durable", as_bytes("kept")));
+  ASSERT_TRUE(replace_file(fs, "/keep/other", as_bytes("also kept")));
   ASSERT_TRUE(fs.remove("/keep/durable"));
+  open(fs, "/keep/new");
+  ASSERT_TRUE(fs.rename("/keep/new", "/keep/other"));
   const FilePtr handle = open(fs, "/handle");
   ASSERT_TRUE(handle->write(0, as_bytes("open")));
   ASSERT_TRUE(fs.remove("/handle"));
@@ -390,6 +393,7 @@ TEST(SimMemory, removed_files_are_forgotten_and_used_ones_are_not) {
   std::uint8_t byte = 0;
   EXPECT_EQ(handle->read(3, MutableBytes(&byte, 1)).value(), 1U);
   EXPECT_EQ(content(*fs.crash_state({}), "/keep/durable"), "kept");
+  EXPECT_EQ(content(*fs.crash_state({}), "/keep/other"), "also kept");
 }
 
 TEST(SimThreads, states_of_one_disk_are_used_on_several_threads_while_it_goes_on) {

@@ -141,7 +141,8 @@ class Log {
   virtual Result<void> write_staged() = 0;
 
   // What a sync must cover now, or nothing when all is durable. Called on a thread that may
-  // wait: sealed segments write their indexes here.
+  // wait: sealed segments write their indexes here. no_space, would_block: nothing was taken, try
+  // again later; any other error is final for the log.
   virtual Result<std::optional<DirtyLog>> dirty() = 0;
   // The round that covered `done` ended. After a failure the log refuses work until restart.
   virtual void settled(const DirtyLog& done, bool synced) = 0;

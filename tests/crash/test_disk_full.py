@@ -88,10 +88,13 @@ class DiskFull(unittest.TestCase):
         done = clients.kcat(self.broker, "-P", "-t", filler, "-X", "message.timeout.ms=2000",
                             given=b"y" * 100_000 + b"\n", check=False)
         self.assertNotEqual(done.returncode, 0)
-        for step in ("stop", "kill9"):
-            getattr(self.broker, step)()
-            self.broker.start()
-            self.assert_all_there(f"started on a full disk after {step}")
+        # Closing indexes needs room, so this stop may say that it was not clean.
+        self.broker.stop(may_fail=True)
+        self.broker.start()
+        self.assert_all_there("started on a full disk after a stop")
+        self.broker.kill9()
+        self.broker.start()
+        self.assert_all_there("started on a full disk after kill -9")
         with self.broker.connect() as connection:
             self.assertEqual(connection.delete_topic(filler), 0)
             del self.acked[filler]

@@ -17,8 +17,9 @@ DAY = 86_400_000
 class Times(testbed.BrokerTest):
     """BR-07, BR-09, BR-11."""
 
-    settings = {"log.retention.hours": -1, "log.retention.check.interval.ms": 300,
-                "log.initial.task.delay.ms": 100}
+    settings = {"log.retention.hours": -1, "log.retention.check.interval.ms": 300}
+    if brokers.is_kafka():
+        settings["log.initial.task.delay.ms"] = 100
 
     def test_br07_largest_timestamp_inside_a_batch(self):
         topics = []

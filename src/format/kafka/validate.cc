@@ -140,8 +140,8 @@ class RecordCheck {
 
   // The largest timestamp, or why the batch is refused.
   tl::expected<Timestamp, ValidationError> run(RecordStream& stream) {
+    RecordParts parts;
     for (std::int32_t i = 0; i < count_; ++i) {
-      RecordParts parts;
       if (ByteView body; stream.take_whole(body)) [[likely]] {
         if (const char* fault = parse_parts(body, parts)) return malformed(i, fault);
       } else if (Result<void> walked = stream.walk(parts); !walked) {
@@ -164,15 +164,25 @@ class RecordCheck {
         static_cast<std::uint64_t>(base_timestamp_) +
         static_cast<std::uint64_t>(parts.timestamp_delta));
     max_timestamp_ = std::max(max_timestamp_, timestamp);
-    if (parts.offset_delta != index) [[unlikely]] {
+    const std::int32_t key_bytes_min = rules_.compacted ? 0 : -1;
+    const bool right = parts.offset_delta == index && parts.key_bytes >= key_bytes_min &&
+                       parts.value_bytes >= -1 &&
+                       (!create_time_ || timestamp_allowed(timestamp, rules_));
+    if (!right) [[unlikely]] note_faults(index, parts, timestamp);
+  }
+
+  // Out of the way of the loop: it builds sentences.
+  [[gnu::noinline]] void note_faults(std::int32_t index, const RecordParts& parts,
+                                     std::int64_t timestamp) {
+    if (parts.offset_delta != index) {
       add(index, "the offset delta is " + std::to_string(parts.offset_delta) + " instead of " +
                      std::to_string(index));
-    } else if (parts.key_bytes < 0 && rules_.compacted) [[unlikely]] {
+    } else if (parts.key_bytes < 0 && rules_.compacted) {
       add(index, "a compacted topic needs a key in every record");
-    } else if (parts.key_bytes < -1 || parts.value_bytes < -1) [[unlikely]] {
+    } else if (parts.key_bytes < -1 || parts.value_bytes < -1) {
       add(index, "a key or value with a negative length other than -1");
     }
-    if (create_time_ && !timestamp_allowed(timestamp, rules_)) [[unlikely]] {
+    if (create_time_ && !timestamp_allowed(timestamp, rules_)) {
       timestamp_fault_ = true;
       add(index, out_of_range_message(timestamp, rules_));
     }

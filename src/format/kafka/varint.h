@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -10,7 +11,7 @@ namespace polylog::format::kafka {
 // checks would dominate. Same rules as ByteReader: at most 5 (10) groups, no bit beyond 32 (64),
 // minimal length not required.
 template <typename Signed, typename Unsigned>
-inline bool read_zigzag(const std::uint8_t*& at, const std::uint8_t* end, Signed& value) {
+[[gnu::noinline]] bool read_zigzag(const std::uint8_t*& at, const std::uint8_t* end, Signed& value) {
   constexpr int bits = std::numeric_limits<Unsigned>::digits;
   const std::uint8_t* next = at;
   Unsigned raw = 0;
@@ -29,18 +30,30 @@ inline bool read_zigzag(const std::uint8_t*& at, const std::uint8_t* end, Signed
   return false;
 }
 
+// One or two bytes hold nearly every value of a record; the rest takes the loop.
+template <typename Signed, typename Unsigned>
+inline bool read_short_zigzag(const std::uint8_t*& at, const std::uint8_t* end, Signed& value) {
+  Unsigned raw = 0;
+  if (at != end && at[0] < 0x80) [[likely]] {
+    raw = at[0];
+    at += 1;
+  } else if (end - at >= 2 && at[1] < 0x80) {
+    raw = (at[0] & 0x7fU) | (static_cast<Unsigned>(at[1]) << 7);
+    at += 2;
+  } else {
+    return read_zigzag<Signed, Unsigned>(at, end, value);
+  }
+  value = static_cast<Signed>((raw >> 1) ^ (~(raw & 1) + 1));
+  return true;
+}
+
 // Moves `at` past the integer; on failure (cut short, too long) `at` stays.
 inline bool read_varint(const std::uint8_t*& at, const std::uint8_t* end, std::int32_t& value) {
-  if (at != end && *at < 0x80) [[likely]] {
-    const std::uint32_t raw = *at++;
-    value = static_cast<std::int32_t>((raw >> 1) ^ (~(raw & 1) + 1));
-    return true;
-  }
-  return read_zigzag<std::int32_t, std::uint32_t>(at, end, value);
+  return read_short_zigzag<std::int32_t, std::uint32_t>(at, end, value);
 }
 
 inline bool read_varlong(const std::uint8_t*& at, const std::uint8_t* end, std::int64_t& value) {
-  return read_zigzag<std::int64_t, std::uint64_t>(at, end, value);
+  return read_short_zigzag<std::int64_t, std::uint64_t>(at, end, value);
 }
 
 // Bytes the integer takes in minimal form.

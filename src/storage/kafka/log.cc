@@ -55,18 +55,20 @@ KafkaLog::KafkaLog(StoreContext& context, TopicPartition id, const Uuid& topic,
       directory_(std::move(directory)),
       config_(config) {}
 
-Result<void> KafkaLog::start_empty(fs::FilePtr metadata) {
+Result<void> KafkaLog::start_empty(const std::string& metadata) {
   const std::lock_guard lock(mutex_);
   POLYLOG_ASSIGN(segment, make_segment(0));
+  // Thousands of new partitions must not take a descriptor each: there is nothing in it yet.
+  segment->held = nullptr;
   segments_.push_back(std::move(segment));
-  unsynced_.push_back(std::move(metadata));
+  unsynced_.push_back(metadata);
   root_dirty_ = true;
   return {};
 }
 
-void KafkaLog::keep_for_sync(fs::FilePtr file) {
+void KafkaLog::keep_for_sync(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  unsynced_.push_back(std::move(file));
+  unsynced_.push_back(path);
   root_dirty_ = directory_dirty_ = true;
 }
 
@@ -124,8 +126,8 @@ Result<std::shared_ptr<Segment>> KafkaLog::make_segment(std::int64_t base) {
   // A file of that name that belongs to no loaded segment is a leftover of an interrupted roll.
   POLYLOG_ASSIGN(
       file, context_.fs.open(segment->path(format::kafka::SegmentFile::log), fs::OpenMode::create));
-  POLYLOG_TRY(file->truncate(0));
   POLYLOG_ASSIGN(info, file->info());
+  if (info.size > 0) POLYLOG_TRY(file->truncate(0));
   context_.files.adopt(segment->path(format::kafka::SegmentFile::log), file);
   segment->inode = info.inode;
   segment->jitter_ms = draw_jitter(config_);

@@ -56,8 +56,8 @@ class KafkaLog final : public PartitionLog,
            const LogConfig& config);
 
   // How a log comes to be: as an empty one (its directory exists), or from what is on disk.
-  // `metadata` is synced with the log's first round.
-  Result<void> start_empty(fs::FilePtr metadata);
+  // `metadata` names a file that is synced with the log's first round.
+  Result<void> start_empty(const std::string& metadata);
   struct Evidence {
     const LogNote* note = nullptr;     // the sidecar's, when it may be believed
     bool clean = false;                // the last stop was orderly, ours or Kafka's
@@ -67,7 +67,7 @@ class KafkaLog final : public PartitionLog,
   };
   Result<void> recover(const Evidence& evidence, Recovery& report);
   void all_synced();                     // what recovery or the clean stop wrote is on disk
-  void keep_for_sync(fs::FilePtr file);  // with the next round
+  void keep_for_sync(const std::string& path);  // with the next round
   // A sync of the store's root failed: if it covered this log's name, the log is lost to writers.
   void root_sync_failed();
 
@@ -166,7 +166,7 @@ class KafkaLog final : public PartitionLog,
   void save_sealed(std::vector<fs::FilePtr>& files, std::vector<std::shared_ptr<Segment>>& sealed);
   Result<void> save_indexes(const std::shared_ptr<Segment>& segment,
                             std::vector<fs::FilePtr>& files);
-  void capture_round(Round& round, DirtyLog& out);
+  Result<void> capture_round(Round& round, DirtyLog& out);
   std::shared_ptr<Segment> floor(std::int64_t offset) const;
   std::shared_ptr<Segment> after(const Segment& segment) const;
   struct ReadPlan {
@@ -196,7 +196,7 @@ class KafkaLog final : public PartitionLog,
   LeaderEpoch announced_before_ = no_epoch;  // by the runs before this one
   ProducerState producers_;
   std::vector<Sealing> sealing_;
-  std::vector<fs::FilePtr> unsynced_;  // small files made with the partition
+  std::vector<std::string> unsynced_;  // small files made with the partition
   std::map<std::uint64_t, Round> rounds_;
   std::uint64_t next_ticket_ = 1;
   std::uint32_t sidecar_id_ = 0;

@@ -75,7 +75,17 @@ void KafkaLog::save_sealed(std::vector<fs::FilePtr>& files,
   if (done > 0) directory_dirty_ = true;
 }
 
-void KafkaLog::capture_round(Round& round, DirtyLog& out) {
+Result<void> KafkaLog::capture_round(Round& round, DirtyLog& out) {
+  // Opened before anything is noted as covered: a round that can't open them is tried again.
+  for (const std::string& path : unsynced_) {
+    POLYLOG_ASSIGN(file, context_.fs.open(path, fs::OpenMode::write));
+    out.files.push_back(std::move(file));
+  }
+  for (const auto& segment : segments_) {
+    if (!segment->dirty || segment->held != nullptr) continue;
+    POLYLOG_ASSIGN(file, segment->data());
+    segment->held = std::move(file);
+  }
   for (const auto& segment : segments_) {
     if (!segment->dirty) continue;
     RoundFile file;
@@ -91,7 +101,6 @@ void KafkaLog::capture_round(Round& round, DirtyLog& out) {
     out.files.push_back(segment->held);
     round.files.emplace_back(segment, std::move(file));
   }
-  out.files.insert(out.files.end(), unsynced_.begin(), unsynced_.end());
   unsynced_.clear();
   out.end = LogPosition(written_end_);
   round.directory = directory_dirty_;
@@ -99,6 +108,7 @@ void KafkaLog::capture_round(Round& round, DirtyLog& out) {
   if (directory_dirty_) out.directories.push_back(directory_);
   if (root_dirty_) out.directories.push_back(fs::parent_of(directory_));
   directory_dirty_ = root_dirty_ = false;
+  return {};
 }
 
 Result<std::optional<DirtyLog>> KafkaLog::dirty() {
@@ -123,7 +133,10 @@ Result<std::optional<DirtyLog>> KafkaLog::dirty() {
     if (auto saved = save_indexes(indexed, index_files); !saved) indexed = nullptr;
   }
   const std::lock_guard lock(mutex_);
-  capture_round(round, out);
+  if (auto captured = capture_round(round, out); !captured) {
+    // Out of descriptors, say. The log is as it was, and so is what waits for it.
+    return fail(Errc::would_block, captured.error().to_string());
+  }
   out.files.insert(out.files.end(), index_files.begin(), index_files.end());
   if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
   if (indexed != nullptr && indexed == segments_.back() && sealing_.empty()) {

@@ -11,6 +11,13 @@ namespace {
 constexpr std::size_t metadata_bytes_max = 4096;
 constexpr Traits kafka_traits{BatchFormat::kafka, false, true, false};
 
+Result<void> write_small(fs::FileSystem& fs, const std::string& path, std::string_view text) {
+  POLYLOG_ASSIGN(file, fs.open(path, fs::OpenMode::create));
+  POLYLOG_ASSIGN(info, file->info());
+  if (info.size > 0) POLYLOG_TRY(file->truncate(0));
+  return file->write(0, as_bytes(text));
+}
+
 std::string to_text(const std::map<TopicPartition, std::int64_t>& offsets) {
   std::vector<format::kafka::PartitionOffset> entries;
   entries.reserve(offsets.size());
@@ -61,10 +68,8 @@ Result<std::shared_ptr<PartitionLog>> KafkaStore::create(const TopicPartition& i
   const bool there = fs::exists(fs, directory);
   if (!there) POLYLOG_TRY(fs.create_directory(directory));
   const std::string text = format::kafka::format_partition_metadata(topic);
-  POLYLOG_ASSIGN(metadata, fs.open(fs::join(directory, format::kafka::partition_metadata_file),
-                                   fs::OpenMode::create));
-  POLYLOG_TRY(metadata->truncate(0));
-  POLYLOG_TRY(metadata->write(0, as_bytes(text)));
+  const std::string metadata = fs::join(directory, format::kafka::partition_metadata_file);
+  POLYLOG_TRY(write_small(fs, metadata, text));
   auto log = std::make_shared<KafkaLog>(context_, id, topic, directory, config);
   if (there) {
     // A creation that a crash interrupted, or data whose metadata was lost: what it holds stays.

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "cli/dump.h"
+#include "cli/dump_report.h"
+#include "format/kafka/names.h"
+#include "fs/file_system.h"
+
+// One function for each kind of file. Errors: the file cannot be read; what is wrong inside goes
+// to the report.
+namespace polylog::cli {
+
+struct DumpFile {
+  std::string path;
+  fs::FilePtr file;
+  std::uint64_t size = 0;
+  Offset base_offset{0};  // what a segment file's name says
+};
+
+Result<void> dump_log(const DumpFile& file, const DumpOptions& options, DumpReport& report);
+
+// `log` is the segment's data file for --deep, or null.
+Result<void> dump_offset_index(const DumpFile& file, const DumpFile* log, DumpReport& report);
+Result<void> dump_time_index(const DumpFile& file, const DumpFile* log, DumpReport& report);
+Result<void> dump_transaction_index(const DumpFile& file, DumpReport& report);
+
+Result<void> dump_snapshot(const DumpFile& file, DumpReport& report);
+Result<void> dump_epoch_checkpoint(const DumpFile& file, DumpReport& report);
+Result<void> dump_offset_checkpoint(const DumpFile& file, DumpReport& report);
+Result<void> dump_partition_metadata(const DumpFile& file, DumpReport& report);
+Result<void> dump_meta_properties(const DumpFile& file, DumpReport& report);
+Result<void> dump_clean_shutdown(const DumpFile& file, DumpReport& report);
+
+Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, DumpReport& report);
+
+}  // namespace polylog::cli

@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "cli/dump_files.h"
+#include "cli/text.h"
+#include "format/kafka/index.h"
+#include "format/kafka/record_batch.h"
+#include "storage/kafka/segment.h"
+
+namespace polylog::cli {
+namespace {
+
+using format::kafka::OffsetIndexEntry;
+using format::kafka::TimeIndexEntry;
+
+constexpr std::size_t chunk_entries = 8192;
+constexpr std::uint64_t batch_bytes_max = std::uint64_t{512} << 20;
+
+std::int64_t absolute(const DumpFile& file, std::int32_t relative) {
+  return file.base_offset.value() + relative;
+}
+
+void begin(const DumpFile& file, std::string_view kind, DumpReport& report) {
+  report.begin_file(
+      file.path, kind,
+      {{"base_offset", file.base_offset.value()}, {"bytes", static_cast<std::int64_t>(file.size)}});
+}
+
+// Calls visit(position, bytes) for each entry. An entry of zeros begins the space that Kafka
+// reserves ahead: nothing may follow in it. Returns how many entries were visited.
+template <typename F>
+Result<std::int64_t> for_each_entry(const DumpFile& file, std::size_t entry_bytes, bool reserves,
+                                    DumpReport& report, F&& visit) {
+  std::vector<std::uint8_t> chunk(chunk_entries * entry_bytes);
+  std::int64_t entries = 0;
+  std::optional<std::uint64_t> reserved_from;
+  std::uint64_t at = 0;
+  while (at < file.size) {
+    POLYLOG_ASSIGN(got, file.file->read(at, chunk));
+    if (got < entry_bytes) break;
+    for (std::size_t i = 0; i + entry_bytes <= got; i += entry_bytes) {
+      const ByteView entry = ByteView(chunk).subspan(i, entry_bytes);
+      const bool zero = reserves && std::all_of(entry.begin(), entry.end(),
+                                                [](std::uint8_t byte) { return byte == 0; });
+      if (reserved_from) {
+        if (zero) continue;
+        report.damage(at + i, "an entry behind an entry of zeros");
+        return entries;
+      }
+      if (zero) {
+        reserved_from = at + i;
+      } else {
+        visit(at + i, entry);
+        ++entries;
+      }
+    }
+    at += got / entry_bytes * entry_bytes;
+  }
+  if (reserved_from) {
+    report.note(*reserved_from, "zeros to the end of the file, " +
+                                    std::to_string(file.size - *reserved_from) +
+                                    " bytes: reserved");
+  }
+  if (file.size % entry_bytes != 0) {
+    report.damage(file.size / entry_bytes * entry_bytes,
+                  "the file ends inside an entry of " + std::to_string(entry_bytes) + " bytes");
+  }
+  return entries;
+}
+
+// Whether a batch with this offset begins at the entry's position of the log.
+Result<void> follow(const DumpFile& log, std::uint64_t at, const OffsetIndexEntry& entry,
+                    std::int64_t offset, DumpReport& report) {
+  const auto position = static_cast<std::uint64_t>(std::max(entry.position, 0));
+  const std::string where = "position " + std::to_string(position) + " of the log";
+  if (position >= log.size) {
+    report.damage(at, where + " lies behind its end");
+    return {};
+  }
+  std::array<std::uint8_t, format::kafka::header_bytes> head{};
+  POLYLOG_ASSIGN(got, log.file->read(position, head));
+  const auto frame = format::kafka::next_frame(ByteView(head).first(got), log.size - position);
+  if (frame.state == format::kafka::FrameState::legacy) return {};
+  if (frame.state != format::kafka::FrameState::complete) {
+    report.damage(at, "no batch begins at " + where);
+  } else if (frame.first().value() > offset) {
+    report.damage(at, "the batch at " + where + " begins with offset " +
+                          std::to_string(frame.first().value()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> dump_offset_index(const DumpFile& file, const DumpFile* log, DumpReport& report) {
+  begin(file, "offset_index", report);
+  std::optional<OffsetIndexEntry> before;
+  Result<void> followed;
+  POLYLOG_ASSIGN(
+      entries,
+      for_each_entry(
+          file, OffsetIndexEntry::bytes, true, report, [&](std::uint64_t at, ByteView bytes) {
+            const OffsetIndexEntry entry = format::kafka::decode_offset_index_entry(bytes);
+            const std::int64_t offset = absolute(file, entry.relative_offset);
+            if (report.json()) {
+              JsonWriter json = json_of_type("entry");
+              json.field("offset", offset).field("position", entry.position);
+              report.object(json);
+            } else {
+              report.person("  offset " + std::to_string(offset) + " position " +
+                            std::to_string(entry.position));
+            }
+            if (entry.relative_offset < 0 || entry.position < 0) {
+              report.damage(at, "a negative number");
+            } else if (before && (entry.relative_offset <= before->relative_offset ||
+                                  entry.position <= before->position)) {
+              report.damage(at, "the entry does not lie behind the one before");
+            } else if (log != nullptr && followed) {
+              followed = follow(*log, at, entry, offset, report);
+            }
+            before = entry;
+          }));
+  POLYLOG_TRY(followed);
+  report.end_file({{"entries", entries}});
+  return {};
+}
+
+namespace {
+
+struct TimedPlace {
+  std::uint64_t at;  // in the index
+  TimeIndexEntry entry;
+};
+
+// Each entry's offset must lie in a batch with that largest timestamp.
+Result<void> follow_times(const DumpFile& file, const DumpFile& log,
+                          const std::vector<TimedPlace>& places, DumpReport& report) {
+  std::size_t next = 0;
+  const auto visit = [&](const storage::ScanFrame& frame) {
+    const auto header = format::kafka::decode_header(frame.bytes);
+    for (; next < places.size(); ++next) {
+      const std::int64_t offset = absolute(file, places[next].entry.relative_offset);
+      if (offset > header.last_offset().value()) break;
+      if (offset < header.base_offset.value() ||
+          header.max_timestamp.value() != places[next].entry.timestamp) {
+        report.damage(places[next].at, "no batch of the log has that time at that offset");
+      }
+    }
+    return next < places.size() ? storage::ScanStep::next : storage::ScanStep::stop;
+  };
+  if (places.empty()) return {};
+  POLYLOG_ASSIGN(end, storage::scan(*log.file, 0, log.size, storage::kafka::BatchDecoder{},
+                                    batch_bytes_max, visit));
+  if (end.reason != storage::ScanEnd::Reason::end) return {};  // the log's own dump says more
+  for (; next < places.size(); ++next) {
+    report.damage(places[next].at, "the offset lies behind the end of the log");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> dump_time_index(const DumpFile& file, const DumpFile* log, DumpReport& report) {
+  begin(file, "time_index", report);
+  std::optional<TimeIndexEntry> before;
+  std::vector<TimedPlace> places;
+  POLYLOG_ASSIGN(
+      entries,
+      for_each_entry(file, TimeIndexEntry::bytes, true, report,
+                     [&](std::uint64_t at, ByteView bytes) {
+                       const TimeIndexEntry entry = format::kafka::decode_time_index_entry(bytes);
+                       const std::int64_t offset = absolute(file, entry.relative_offset);
+                       if (report.json()) {
+                         JsonWriter json = json_of_type("entry");
+                         json.field("timestamp", entry.timestamp).field("offset", offset);
+                         report.object(json);
+                       } else {
+                         report.person("  time " + format_time(Timestamp(entry.timestamp)) +
+                                       " offset " + std::to_string(offset));
+                       }
+                       if (entry.timestamp < -1 || entry.relative_offset < 0) {
+                         report.damage(at, "a negative number");
+                       } else if (before && (entry.timestamp <= before->timestamp ||
+                                             entry.relative_offset < before->relative_offset)) {
+                         report.damage(at, "the entry does not lie behind the one before");
+                       } else if (log != nullptr && entry.timestamp >= 0) {
+                         places.push_back({at, entry});
+                       }
+                       before = entry;
+                     }));
+  if (log != nullptr) POLYLOG_TRY(follow_times(file, *log, places, report));
+  report.end_file({{"entries", entries}});
+  return {};
+}
+
+Result<void> dump_transaction_index(const DumpFile& file, DumpReport& report) {
+  begin(file, "transaction_index", report);
+  POLYLOG_ASSIGN(
+      entries,
+      for_each_entry(file, format::kafka::transaction_index_entry_bytes, false, report,
+                     [&](std::uint64_t at, ByteView bytes) {
+                       const auto entry = format::kafka::decode_transaction_index_entry(bytes);
+                       if (!entry) return report.damage(at, entry.error().context);
+                       if (report.json()) {
+                         JsonWriter json = json_of_type("entry");
+                         json.field("producer_id", entry->producer.value());
+                         json.field("first_offset", entry->first.value());
+                         json.field("last_offset", entry->last.value());
+                         json.field("last_stable_offset", entry->last_stable.value());
+                         return report.object(json);
+                       }
+                       report.person("  producer " + std::to_string(entry->producer.value()) +
+                                     " aborted offsets " + std::to_string(entry->first.value()) +
+                                     ".." + std::to_string(entry->last.value()) +
+                                     " last stable offset " +
+                                     std::to_string(entry->last_stable.value()));
+                     }));
+  report.end_file({{"entries", entries}});
+  return {};
+}
+
+}  // namespace polylog::cli

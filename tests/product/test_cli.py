@@ -1,0 +1,322 @@
+"""Topics, produce, consume and dump of the built binary, against its own broker."""
+
+import json
+import subprocess
+import time
+import unittest
+
+from program import BINARY, PATIENCE_SECONDS, ProductTest, free_port, run
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+LINES = 10_000
+
+
+def murmur2(data):
+    """Kafka's hash of keys, kept to 31 bits as its partitioner does."""
+    m, mask = 0x5bd1e995, 0xffffffff
+    h = 0x9747b28c ^ len(data)
+    whole = len(data) // 4 * 4
+    for i in range(0, whole, 4):
+        k = int.from_bytes(data[i:i + 4], "little") * m & mask
+        k = (k ^ k >> 24) * m & mask
+        h = (h * m & mask) ^ k
+    if data[whole:]:
+        h = (h ^ int.from_bytes(data[whole:], "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return (h ^ h >> 15) & 0x7fffffff
+
+
+class CliTest(ProductTest):
+    def setUp(self):
+        super().setUp()
+        self.broker = self.serve()
+
+    def polylog(self, *arguments, stdin="", code=0):
+        """Runs a subcommand against the broker; its stdout."""
+        done = run(*arguments, "-b", self.broker.address, stdin=stdin)
+        self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr}")
+        if code == 0:
+            self.assertEqual(done.stderr, "", f"{arguments}")
+        return done.stdout
+
+    def described(self, topic):
+        (found,) = json.loads(self.polylog("topic", "describe", topic, "--json"))["topics"]
+        return found
+
+    def dumped(self, path, *options, code=0):
+        done = run("dump", path, "--json", *options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_the_whole_way_with_every_codec(self):
+        for codec in CODECS:
+            with self.subTest(codec=codec):
+                self.walk(codec)
+        names = [t["name"] for t in json.loads(self.polylog("topic", "list", "--json"))["topics"]]
+        self.assertEqual(names, [f"all-{codec}" for codec in sorted(CODECS)])
+        self.assertEqual(self.polylog("topic", "delete", *names),
+                         "".join(f"deleted {name}\n" for name in names))
+        self.assertEqual(self.polylog("topic", "list"), "")
+
+    def walk(self, codec):
+        topic = f"all-{codec}"
+        self.assertEqual(self.polylog("topic", "create", topic, "--partitions", 3),
+                         f"created {topic} with 3 partitions\n")
+        lines = [f"line {i} of {codec} " + "x" * (i % 50) for i in range(LINES)]
+        text = "".join(line + "\n" for line in lines)
+        wrote = json.loads(self.polylog("produce", "-t", topic, "-z", codec, "--json", stdin=text))
+        self.assertEqual(wrote["records"], LINES)
+        self.assertEqual(wrote["bytes"], len(text) - LINES)
+        for partition in range(3):
+            got = self.polylog("consume", "-t", topic, "-p", partition, "-e")
+            self.assertEqual(got.splitlines(), lines[partition::3])
+        partitions = self.described(topic)["partitions"]
+        ends = [LINES // 3 + (1 if p < LINES % 3 else 0) for p in range(3)]
+        self.assertEqual([p["end_offset"] for p in partitions], ends)
+        self.assertEqual([p["start_offset"] for p in partitions], [0, 0, 0])
+        for partition in range(3):
+            items = self.dumped(self.broker.data / f"kafka/{topic}-{partition}", "--records")
+            batches = [item for item in items if item["type"] == "batch"]
+            self.assertEqual({batch["codec"] for batch in batches}, {codec})
+            self.assertTrue(all(batch["crc_ok"] for batch in batches))
+            self.assertEqual(sum(batch["records"] for batch in batches), ends[partition])
+            values = [item["value"] for item in items if item["type"] == "record"]
+            self.assertEqual(values, lines[partition::3])
+
+    def test_settings_are_altered_and_described_with_their_source(self):
+        self.polylog("topic", "create", "settings", "-c", "retention.ms=1000",
+                     "-c", "cleanup.policy=compact")
+        text = self.polylog("topic", "describe", "settings")
+        self.assertIn("not compacted yet", text)
+        self.assertRegex(text, r"retention\.ms +1000 +topic\n")
+        self.assertTrue(self.described("settings")["not_compacted_yet"])
+        self.polylog("topic", "alter", "settings", "-c", "retention.ms=2000",
+                     "--unset", "cleanup.policy")
+        found = self.described("settings")
+        configs = {c["name"]: (c["value"], c["source"]) for c in found["configs"]}
+        self.assertEqual(configs["retention.ms"], ("2000", "topic"))
+        self.assertEqual(configs["cleanup.policy"], ("delete", "default"))
+        self.assertFalse(found["not_compacted_yet"])
+        self.polylog("topic", "alter", "settings", "-c", "retention.ms=3000", "--dry-run")
+        self.assertIn("2000", self.polylog("topic", "describe", "settings"))
+        self.polylog("topic", "create", "dry", "--dry-run")
+        self.assertNotIn("dry", self.polylog("topic", "list"))
+        self.polylog("topic", "create", "settings", "--if-not-exists")
+
+    def test_keys_go_where_javas_clients_send_them(self):
+        self.polylog("topic", "create", "keyed", "-p", 4)
+        text = "".join(f"key-{i % 20}:value {i}: with more\n" for i in range(200))
+        self.polylog("produce", "-t", "keyed", "-K", ":", "--idempotent", "-z", "lz4", stdin=text)
+        got = self.polylog("consume", "-t", "keyed", "-e", "-f", "%p %k|%s\\n").splitlines()
+        expected = []
+        for line in text.splitlines():
+            key, value = line.split(":", 1)
+            expected.append(f"{murmur2(key.encode()) % 4} {key}|{value}")
+        self.assertEqual(sorted(got), sorted(expected))
+        items = self.dumped(self.broker.data / "kafka" / f"keyed-{murmur2(b'key-0') % 4}")
+        batch = next(item for item in items if item["type"] == "batch")
+        self.assertGreaterEqual(batch["producer_id"], 0)
+        self.assertEqual(batch["first_sequence"], 0)
+
+    def test_records_without_value_or_key_are_told_apart(self):
+        self.polylog("produce", "-t", "nulls", "-K", "=", "-Z", stdin="a=\n=b\nc\n\n")
+        got = [json.loads(line) for line in
+               self.polylog("consume", "-t", "nulls", "-e", "--json").splitlines()]
+        self.assertEqual([(r["key"], r["value"]) for r in got],
+                         [("a", None), ("", "b"), (None, "c"), (None, None)])
+        self.assertEqual(
+            self.polylog("consume", "-t", "nulls", "-e", "-f", "%o %K %S,").split(","),
+            ["0 1 -1", "1 0 1", "2 -1 1", "3 -1 -1", ""])
+
+    def test_every_place_to_begin(self):
+        before = int(time.time() * 1000)
+        self.polylog("topic", "create", "places", "-p", 1)
+        self.polylog("produce", "-t", "places", stdin="".join(f"{i}\n" for i in range(50)))
+        time.sleep(0.02)
+        between = int(time.time() * 1000)
+        time.sleep(0.02)
+        self.polylog("produce", "-t", "places", stdin="".join(f"{i}\n" for i in range(50, 100)))
+
+        def consumed(*arguments):
+            return self.polylog("consume", "-t", "places", *arguments).split()
+
+        def numbers(*bounds):
+            return [str(i) for i in range(*bounds)]
+
+        self.assertEqual(consumed("-e"), numbers(100))
+        self.assertEqual(consumed("-o", "beginning", "-c", 3), numbers(3))
+        self.assertEqual(consumed("-o", "42", "-c", 2), numbers(42, 44))
+        self.assertEqual(consumed("-o", "-5", "-e"), numbers(95, 100))
+        self.assertEqual(consumed("-o", "-1000", "-e"), numbers(100))
+        self.assertEqual(consumed("-o", f"@{before - 10}", "-e"), numbers(100))
+        self.assertEqual(consumed("-o", f"@{between}", "-e"), numbers(50, 100))
+        self.assertEqual(consumed("-o", f"@{between + 10_000_000}", "-e"), [])
+        self.assertEqual(consumed("-o", "end", "-e"), [])
+        self.assertEqual(consumed("-o", "100", "-e"), [])
+        self.assertEqual(consumed("-e", "--isolation", "read_committed"), numbers(100))
+        done = run("consume", "-t", "places", "-o", 101, "-e", "-b", self.broker.address)
+        self.check_refused(done, 1, "places-0", "0 to 100")
+
+    def test_a_reader_that_follows_gets_what_comes_and_stops_when_told(self):
+        self.polylog("topic", "create", "followed")
+        with subprocess.Popen([BINARY, "consume", "-t", "followed", "-b", self.broker.address],
+                              stdout=subprocess.PIPE, text=True) as reader:
+            try:
+                for word in ("first", "second"):
+                    self.polylog("produce", "-t", "followed", stdin=word + "\n")
+                    self.assertEqual(reader.stdout.readline(), word + "\n")
+                reader.terminate()
+                self.assertEqual(reader.wait(PATIENCE_SECONDS), 0)
+            finally:
+                reader.kill()
+
+    def test_acks_decide_what_is_told(self):
+        for acks in ("all", "1", "0"):
+            done = json.loads(self.polylog("produce", "-t", "acked", "--acks", acks, "--json",
+                                           stdin="x\ny\n"))
+            self.assertEqual(done["records"], 2)
+            self.assertEqual("last_offset" in done["partitions"][0], acks != "0")
+        self.assertEqual(self.polylog("consume", "-t", "acked", "-e").split(), ["x", "y"] * 3)
+
+    def test_an_idempotent_producer_outlives_kills_of_the_broker(self):
+        self.polylog("topic", "create", "kept", "-p", 2)
+        lines = [f"{i}" for i in range(60_000)]
+        with subprocess.Popen([BINARY, "produce", "-t", "kept", "--idempotent", "--batch-bytes",
+                               "2000", "-b", self.broker.address], stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as producer:
+            try:
+                for start in range(0, len(lines), 20_000):
+                    producer.stdin.write("".join(f"{line}\n" for line in
+                                                 lines[start:start + 20_000]))
+                    producer.stdin.flush()
+                    self.broker.end(9)
+                    self.broker.start()
+                producer.stdin.close()
+                code = producer.wait(PATIENCE_SECONDS)
+                self.assertEqual(code, 0, producer.stderr.read())
+            finally:
+                producer.kill()
+        for partition in range(2):
+            got = self.polylog("consume", "-t", "kept", "-p", partition, "-e").split()
+            self.assertEqual(got, lines[partition::2])
+
+    def test_a_refused_batch_is_one_line_and_code_1(self):
+        self.polylog("topic", "create", "small", "-c", "max.message.bytes=1000")
+        done = run("produce", "-t", "small", "-b", self.broker.address, stdin="x" * 5000 + "\n")
+        self.check_refused(done, 1, "small-0", "MESSAGE_TOO_LARGE", "0 records")
+
+    def test_dump_shows_damage_and_ends_with_1(self):
+        self.polylog("produce", "-t", "broken", "-p", 0, stdin="hello\nworld\n")
+        self.assertEqual(self.broker.end(), 0)
+        log = self.broker.data / "kafka/broken-0/00000000000000000000.log"
+        content = bytearray(log.read_bytes())
+        content[-2] ^= 0xff
+        log.write_bytes(content)
+        items = self.dumped(log.parent, code=1)
+        self.assertEqual([i["position"] for i in items if i["type"] == "damage"], [0])
+        done = run("dump", log, "--records")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("DAMAGED", done.stdout)
+
+    def test_dump_reads_every_file_of_a_data_directory(self):
+        self.polylog("topic", "create", "whole", "-c", "segment.bytes=20000",
+                     "-c", "index.interval.bytes=1000")
+        self.polylog("produce", "-t", "whole", "--idempotent", "--batch-bytes", 500,
+                     stdin="".join(f"number {i}\n" for i in range(3000)))
+        self.assertEqual(self.broker.end(), 0)
+        kinds = set()
+        for folder in ("kafka", "kafka/whole-0", "sidecar"):
+            items = self.dumped(self.broker.data / folder, "--deep", "--records")
+            kinds |= {item["kind"] for item in items if item["type"] == "file"}
+            self.assertEqual([i for i in items if i["type"] == "damage"], [])
+            if folder == "kafka/whole-0":
+                self.assertEqual(sum(i["type"] == "record" for i in items), 3000)
+                self.assertGreater(sum(i["type"] == "entry" for i in items), 20)
+        self.assertEqual(kinds, {"log", "offset_index", "time_index", "producer_snapshot",
+                                 "leader_epoch_checkpoint", "partition_metadata",
+                                 "meta_properties", "offset_checkpoint", "clean_shutdown",
+                                 "sidecar"})
+
+    def test_what_fails_is_one_line_and_code_1(self):
+        self.polylog("topic", "create", "there")
+        there = ("-b", self.broker.address)
+        cases = [
+            (["topic", "describe", "nowhere", *there], "nowhere", "topic list"),
+            (["topic", "delete", "nowhere", *there], "nowhere", "UNKNOWN_TOPIC_OR_PARTITION"),
+            (["topic", "alter", "nowhere", "-c", "retention.ms=1", *there], "nowhere"),
+            (["topic", "create", "there", *there], "there", "TOPIC_ALREADY_EXISTS"),
+            (["topic", "create", "a/b", *there], "a/b", "INVALID_TOPIC_EXCEPTION"),
+            (["topic", "create", "x", "-c", "retention.mss=1", *there], "retention.mss"),
+            (["topic", "create", "x", "-r", "3", *there], "INVALID_REPLICATION_FACTOR"),
+            (["topic", "alter", "there", "-c", "retention.ms=soon", *there], "retention.ms"),
+            (["consume", "-t", "nowhere", "-e", *there], "nowhere", "topic list"),
+            (["consume", "-t", "there", "-p", "9", "-e", *there], "numbered from 0"),
+            (["produce", "-t", "there", "-p", "9", *there], "numbered from 0"),
+            (["topic", "list", "-b", f"127.0.0.1:{free_port()}"], "cannot connect", "serve"),
+            (["topic", "list", "-b", f"127.0.0.1:{self.broker.http_port}"], "port"),
+            (["topic", "list", "-b", "localhost:x"], "not a port number"),
+            (["dump", self.folder / "missing.log"], "missing.log"),
+        ]
+        for arguments, *words in cases:
+            with self.subTest(arguments=arguments):
+                self.check_refused(run(*arguments), 1, *words)
+        self.assertEqual(self.polylog("topic", "list").split()[3:], ["there", "1", "1"])
+
+
+class UsageTest(ProductTest):
+    def test_wrong_usage_is_one_line_and_code_2(self):
+        notes = self.folder / "notes.txt"
+        notes.write_text("x")
+        short = self.folder / "42.log"
+        short.write_text("x")
+        cases = [
+            ([], "--help"),
+            (["fly"], "--help"),
+            (["topic"], "topic --help"),
+            (["topic", "fly"], "topic --help"),
+            (["topic", "create"], "TOPIC", "topic create --help"),
+            (["topic", "create", "x", "-p", "0"], "partitions"),
+            (["topic", "create", "x", "-p", "many"], "partitions"),
+            (["topic", "create", "x", "-c", "retention.ms"], "key=value"),
+            (["topic", "alter", "x"], "--config"),
+            (["topic", "list", "--jsn"], "--jsn"),
+            (["produce"], "--topic"),
+            (["produce", "-t", "x", "-z", "brotli"], "brotli"),
+            (["produce", "-t", "x", "--acks", "2"], "acks"),
+            (["produce", "-t", "x", "--acks", "1", "--idempotent"], "--acks all"),
+            (["consume", "-t", "x", "-o", "middle"], "middle", "beginning"),
+            (["consume", "-t", "x", "-f", "%q"], "%q"),
+            (["consume", "-t", "x", "--isolation", "some"], "isolation"),
+            (["consume", "-t", "x", "-f", "%s", "--json"], "json"),
+            (["dump"], "PATH"),
+            (["dump", notes], "notes.txt", "dump --help"),
+            (["dump", short], "42.log"),
+            (["dump", self.folder], "topic-0"),
+            (["serve", "--port", "9092"], "--port"),
+        ]
+        for arguments, *words in cases:
+            with self.subTest(arguments=arguments):
+                self.check_refused(run(*arguments), 2, *words)
+
+    def test_every_help_is_a_screen_with_examples_and_exit_codes(self):
+        commands = ["", "serve", "topic", "topic create", "topic list", "topic describe",
+                    "topic alter", "topic delete", "produce", "consume", "dump"]
+        for command in commands:
+            with self.subTest(command=command):
+                done = run(*command.split(), "--help")
+                self.assertEqual(done.returncode, 0)
+                self.assertEqual(done.stderr, "")
+                lines = done.stdout.splitlines()
+                self.assertLessEqual(len(lines), 50)
+                self.assertLessEqual(max(map(len, lines)), 110)
+                self.assertIn(f"\n  polylog {command}".rstrip(), done.stdout)
+                self.assertIn("Exit codes: 0 ", done.stdout)
+
+    def test_version_is_a_number(self):
+        done = run("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

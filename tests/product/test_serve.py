@@ -1,0 +1,168 @@
+"""How the broker starts, refuses to start, and stops."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+import urllib.error
+import urllib.request
+
+import program
+from program import BINARY, ProductTest, Served, free_port, run, tree
+
+NOBODY = 65534
+
+
+class StartTest(ProductTest):
+    def refused(self, data, *options, code=1, words=(), **run_options):
+        """`serve` on `data` fails in one line and leaves what is there untouched."""
+        before = tree(self.folder)
+        done = run("serve", "--data", data, "--kafka", f"127.0.0.1:{free_port()}",
+                   "--http", f"127.0.0.1:{free_port()}", *options, **run_options)
+        line = self.check_refused(done, code, *words)
+        self.assertEqual(tree(self.folder), before)
+        return line
+
+    def port_in_use(self, kafka, http):
+        done = run("serve", "--data", self.folder / "data", "--kafka", kafka, "--http", http)
+        self.check_refused(done, 1, "in use")
+        self.assertEqual(tree(self.folder), {})
+
+    def test_ports_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            self.port_in_use(address, f"127.0.0.1:{free_port()}")
+            self.port_in_use(f"127.0.0.1:{free_port()}", address)
+
+    def test_a_directory_that_another_broker_holds(self):
+        broker = self.serve()
+        done = run("serve", "--data", broker.data, "--kafka", f"127.0.0.1:{free_port()}",
+                   "--http", f"127.0.0.1:{free_port()}")
+        self.check_refused(done, 1, str(broker.data), "lock")
+        self.assertEqual(run("topic", "create", "t", "-b", broker.address).returncode, 0)
+
+    def test_a_directory_that_nobody_may_write_to(self):
+        data = self.folder / "data"
+        data.mkdir()
+        options = {}
+        if os.geteuid() == 0:
+            # Root may write everywhere: the program is run by somebody else, from where he can.
+            shutil.copy(BINARY, self.folder / "polylog")
+            self.folder.chmod(0o755)
+            data.chmod(0o755)
+            options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+            self.addCleanup(setattr, program, "BINARY", BINARY)
+            program.BINARY = self.folder / "polylog"
+        else:
+            data.chmod(0o555)
+        self.refused(data, words=(str(data), "ermission denied"), **options)
+        self.refused(data / "below", words=(str(data), "ermission denied"), **options)
+
+    def test_a_file_where_the_directory_should_be(self):
+        data = self.folder / "data"
+        data.write_text("precious")
+        self.refused(data, words=(str(data),))
+        self.refused(data / "below", words=(str(data),))
+        self.assertEqual(data.read_text(), "precious")
+
+    def test_a_foreign_directory_among_the_partitions(self):
+        (self.folder / "data/kafka/holiday pictures").mkdir(parents=True)
+        self.refused(self.folder / "data", words=("holiday pictures",))
+
+    def test_a_directory_of_another_kind(self):
+        (self.folder / "data/kafka").mkdir(parents=True)
+        (self.folder / "data/kafka/meta.properties").write_text("version=7\nnode.id=1\n")
+        self.refused(self.folder / "data", words=("meta.properties",))
+
+    def test_settings_that_are_wrong(self):
+        data = self.folder / "data"
+        self.refused(data, "--set", "log.retention.hour=1", code=2,
+                     words=("log.retention.hour", "log.retention.hours"))
+        self.refused(data, "--set", "num.partitions=some", code=2, words=("num.partitions",))
+        self.refused(data, "--set", "num.partitions", code=2, words=("key=value",))
+        self.refused(data, "--config", self.folder / "missing.toml", code=2,
+                     words=("missing.toml",))
+        config = self.folder / "broken.toml"
+        config.write_text("[log\n")
+        self.refused(data, "--config", config, code=2, words=("broken.toml",))
+
+    def test_addresses_that_are_none(self):
+        for address in ("9092", "localhost:kafka", "localhost:99999"):
+            with self.subTest(address=address):
+                done = run("serve", "--data", self.folder / "data", "--kafka", address)
+                self.check_refused(done, 1, address.rpartition(":")[2])
+        self.assertEqual(tree(self.folder), {})
+
+
+class StopTest(ProductTest):
+    def test_it_stops_cleanly_when_told_and_starts_again(self):
+        broker = self.serve()
+        lines = "".join(f"{i}\n" for i in range(100))
+        for how in (signal.SIGTERM, signal.SIGINT):
+            run("produce", "-t", "kept", "-b", broker.address, stdin=lines)
+            self.assertEqual(broker.end(how), 0)
+            self.assertTrue((broker.data / "kafka/.kafka_cleanshutdown").exists())
+            broker.start()
+            self.assertIn("clean stop", broker.text())
+            self.assertNotIn("unclean stop", broker.text())
+        got = run("consume", "-t", "kept", "-e", "-b", broker.address)
+        self.assertEqual(got.stdout, lines * 2)
+
+    def test_a_client_that_waits_does_not_keep_it_from_stopping(self):
+        broker = self.serve()
+        run("topic", "create", "quiet", "-b", broker.address)
+        with subprocess.Popen([BINARY, "consume", "-t", "quiet", "-b", broker.address],
+                              stderr=subprocess.PIPE, text=True) as reader:
+            try:
+                self.assertEqual(broker.end(), 0)
+                self.assertEqual(reader.wait(30), 1)
+                self.assertTrue(reader.stderr.read().startswith("polylog: "))
+            finally:
+                reader.kill()
+
+    def test_after_a_kill_it_says_that_the_stop_was_unclean(self):
+        broker = self.serve()
+        run("produce", "-t", "kept", "-b", broker.address, stdin="x\n")
+        broker.end(signal.SIGKILL)
+        broker.start()
+        self.assertIn("unclean stop", broker.text())
+        self.assertEqual(run("consume", "-t", "kept", "-e", "-b", broker.address).stdout, "x\n")
+
+
+class HttpTest(ProductTest):
+    def get(self, broker, path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{broker.http_port}{path}",
+                                        timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def test_health_readiness_and_metrics(self):
+        broker = self.serve()
+        run("produce", "-t", "measured", "-b", broker.address, stdin="x\n")
+        for path in ("/healthz", "/readyz"):
+            self.assertEqual(self.get(broker, path)[0], 200)
+        status, text = self.get(broker, "/metrics")
+        self.assertEqual(status, 200)
+        samples = [line for line in text.splitlines() if line and not line.startswith("#")]
+        self.assertTrue(samples)
+        for line in samples:
+            float(line.rsplit(" ", 1)[1])
+        self.assertEqual(self.get(broker, "/elsewhere")[0], 404)
+
+    def test_the_ready_line_names_the_listeners(self):
+        broker = Served(self.folder / "data")
+        self.addCleanup(broker.close)
+        broker.start()
+        line = next(l for l in broker.text().splitlines() if l.startswith("polylog ready"))
+        self.assertIn(broker.address, line)
+        self.assertIn(f"127.0.0.1:{broker.http_port}", line)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
