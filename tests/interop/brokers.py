@@ -5,6 +5,7 @@ the partition directories are). Every process is ended by its own pid. POLYLOG_T
 runs a test against Kafka instead, which is how the tests themselves were checked.
 """
 
+import base64
 import contextlib
 import os
 import pathlib
@@ -248,7 +249,9 @@ class KafkaBroker(Broker):
         config.write_text(self.properties())
         if not (self.metadata_dir / "meta.properties").exists():
             self.metadata_dir.mkdir(parents=True, exist_ok=True)
-            cluster = uuid.uuid4().hex[:22]
+            # An id as Kafka's own tool makes it; it never lets one begin with a dash.
+            text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            cluster = "A" + text[1:]
             done = subprocess.run(self.java("kafka.tools.StorageTool", "format", "-t", cluster,
                                             "-c", config), text=True, capture_output=True,
                                   check=False)

@@ -97,7 +97,8 @@ class Partition:
         for path in self.folder.glob("*index"):
             if int(path.stem) not in bases:
                 self.complain(path, "index without its .log")
-        for segment in self.segments:
+        # Whoever starts on an unclean directory makes the active segment's indexes again.
+        for segment in self.segments if self.closed else self.segments[:-1]:
             if not segment.path.with_suffix(".index").exists():
                 self.complain(segment.path, "no .index beside it")
 
@@ -241,6 +242,9 @@ class Partition:
             self.log_start = max(self.log_start, self.epochs[0][1])
         for batch in self.batches:
             covering = [epoch for epoch, start in self.epochs if start <= batch.base_offset]
+            newest = self.epochs[-1][0] if self.epochs else -1
+            if not self.closed and batch.leader_epoch > newest:
+                continue  # recovery takes it from the batch
             if batch.leader_epoch < 0:
                 self.complain(path, f"batch {batch.base_offset} has no leader epoch")
             elif covering and batch.leader_epoch != covering[-1]:

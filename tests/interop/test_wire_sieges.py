@@ -285,6 +285,9 @@ class Bombs(Siege):
     REFUSED = {kafka_wire.MESSAGE_TOO_LARGE, kafka_wire.CORRUPT_MESSAGE, kafka_wire.INVALID_RECORD}
     if brokers.is_kafka():  # 4.4 has no limit yet, and calls some bad streams an unknown error
         REFUSED |= {0, -1}
+    settings = {"log.retention.hours": -1}
+    if not brokers.is_kafka():
+        settings["max.decompressed.message.bytes"] = 64 * MIB
     # As much as fits under the default max.message.bytes with each codec's best ratio.
     SIZES = {"gzip": 1000 * MIB, "zstd": 1024 * MIB, "lz4": 240 * MIB}
 

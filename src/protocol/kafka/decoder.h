@@ -81,7 +81,9 @@ class Decoder {
   void nullable_struct(std::optional<T>& out, std::int16_t version) {
     const std::int8_t presence = in_.i8();
     if (presence == 1) {
-      out.emplace().decode_fields(*this, version);
+      // Clang settles is_constructible<T> while T's enclosing message is incomplete, and wrongly;
+      // hence no emplace() without arguments.
+      out.emplace(T{}).decode_fields(*this, version);
     } else {
       out.reset();
       if (presence != null_length) in_.fail();
