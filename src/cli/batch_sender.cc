@@ -32,11 +32,11 @@ const Answer* only_answer(const ProduceResponse& response) {
 
 std::string words(const Answer& answer) {
   std::string text = wire_error(answer.error_code, answer.error_message);
-  for (const auto& record : answer.record_errors) {
-    text += "; record " + std::to_string(record.batch_index);
-    if (record.batch_index_error_message) text += ": " + *record.batch_index_error_message;
-    break;
-  }
+  const bool told = answer.error_message && !answer.error_message->empty();
+  if (told || answer.record_errors.empty()) return text;
+  const auto& first = answer.record_errors.front();
+  text += ": record " + std::to_string(first.batch_index);
+  if (first.batch_index_error_message) text += ": " + *first.batch_index_error_message;
   return text;
 }
 

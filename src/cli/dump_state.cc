@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <variant>
 
 #include "cli/dump_files.h"
 #include "cli/text.h"
@@ -70,18 +71,22 @@ void show_producer(ProducerId id, const ProducerState::Entry& entry, DumpReport&
   report.person(line);
 }
 
+using Value = std::variant<std::int64_t, std::string>;
+
 // One line of a text file: names and values.
-void show_pairs(const std::vector<std::pair<std::string, std::string>>& pairs, DumpReport& report) {
+void show_pairs(const std::vector<std::pair<std::string, Value>>& pairs, DumpReport& report) {
   std::string line = " ";
   JsonWriter json = json_of_type("entry");
   for (const auto& [name, value] : pairs) {
     std::string words = name;
     std::replace(words.begin(), words.end(), '_', ' ');
-    line += " " + words + " " + value;
-    if (const auto number = parse_integer(value)) {
+    line += " " + words + " ";
+    if (const auto* number = std::get_if<std::int64_t>(&value)) {
+      line += std::to_string(*number);
       json.field(name, *number);
     } else {
-      json.field(name, value);
+      line += std::get<std::string>(value);
+      json.field(name, std::get<std::string>(value));
     }
   }
   if (report.json()) {
@@ -111,8 +116,8 @@ Result<void> dump_epoch_checkpoint(const DumpFile& file, DumpReport& report) {
   return dump_whole(file, "leader_epoch_checkpoint", report, decode,
                     [&](const std::vector<EpochList::Entry>& entries) {
                       for (const EpochList::Entry& entry : entries) {
-                        show_pairs({{"epoch", std::to_string(entry.epoch.value())},
-                                    {"start_offset", std::to_string(entry.start.value())}},
+                        show_pairs({{"epoch", std::int64_t{entry.epoch.value()}},
+                                    {"start_offset", entry.start.value()}},
                                    report);
                       }
                       return entries.size();
@@ -156,10 +161,10 @@ Result<void> dump_meta_properties(const DumpFile& file, DumpReport& report) {
   };
   return dump_whole(file, "meta_properties", report, decode,
                     [&](const format::kafka::MetaProperties& properties) {
-                      std::vector<std::pair<std::string, std::string>> pairs = {
-                          {"version", std::to_string(properties.version)},
+                      std::vector<std::pair<std::string, Value>> pairs = {
+                          {"version", std::int64_t{properties.version}},
                           {"cluster_id", properties.cluster_id},
-                          {"node_id", std::to_string(properties.node_id)}};
+                          {"node_id", std::int64_t{properties.node_id}}};
                       if (properties.directory_id) {
                         pairs.emplace_back("directory_id", properties.directory_id->to_string());
                       }
@@ -173,7 +178,7 @@ Result<void> dump_clean_shutdown(const DumpFile& file, DumpReport& report) {
     return format::kafka::parse_clean_shutdown(as_text(bytes));
   };
   return dump_whole(file, "clean_shutdown", report, decode, [&](std::int64_t broker_epoch) {
-    show_pairs({{"broker_epoch", std::to_string(broker_epoch)}}, report);
+    show_pairs({{"broker_epoch", broker_epoch}}, report);
     return std::size_t{1};
   });
 }

@@ -8,6 +8,7 @@
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/golden_vectors.h"
 #include "format/kafka/index.h"
+#include "format/kafka/record_batch.h"
 #include "fs/sim_file_system.h"
 #include "storage/filelog/sidecar.h"
 

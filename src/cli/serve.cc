@@ -69,6 +69,30 @@ Result<Uuid> known_cluster(fs::FileSystem& fs, const std::string& directory) {
   return id;
 }
 
+// A directory that is not ours to use is refused before anything is written to it: a second Kafka
+// log directory, or one that a Kafka broker would not start on either.
+Result<void> check_directory(fs::FileSystem& fs, const std::string& data) {
+  const std::string directory = fs::join(data, "kafka");
+  if (fs::exists(fs, fs::join(data, format::kafka::meta_properties_file))) {
+    return fail(Errc::unsupported, data + " is itself a Kafka log directory, which polylog keeps " +
+                                       "in " + directory +
+                                       ": give another --data and move it there");
+  }
+  if (!fs::exists(fs, directory)) return {};
+  POLYLOG_TRY(known_cluster(fs, directory).map([](const Uuid&) {}));
+  POLYLOG_ASSIGN(names, fs.list(directory));
+  for (const std::string& name : names) {
+    const std::string path = fs::join(directory, name);
+    POLYLOG_ASSIGN(info, fs.info(path));
+    if (!info.directory || format::kafka::exempt_directory(name)) continue;
+    if (!format::kafka::parse_partition_directory(name)) {
+      return fail(Errc::unsupported, path + " is no partition's directory: " + directory +
+                                         " is no Kafka log directory");
+    }
+  }
+  return {};
+}
+
 class Server {
  public:
   Server(const ServeOptions& options, const Engines& engines, broker::Settings settings)
@@ -79,6 +103,7 @@ class Server {
 
   Result<void> start() {
     POLYLOG_TRY(open_listeners());
+    POLYLOG_TRY(check_directory(fs_, options_.data));
     POLYLOG_TRY(open_broker());
     auto listening = open_kafka();
     // The stores were opened: they are closed as after any clean stop.
@@ -116,8 +141,8 @@ class Server {
     server::ListenerOptions kafka;
     kafka.protocol = "kafka";
     kafka.address = options_.kafka;
-    POLYLOG_TRY(server::Listener::open(reactor_.context(), kafka, nullptr, unused)
-                    .map([](const auto&) {}));
+    POLYLOG_TRY(
+        server::Listener::open(reactor_.context(), kafka, nullptr, unused).map([](const auto&) {}));
     POLYLOG_ASSIGN(http,
                    server::http::HttpService::open(reactor_.context(), metrics_, options_.http));
     http_ = std::move(http);
@@ -157,6 +182,7 @@ class Server {
 
   static void report(const storage::Recovery& recovery, const std::string& directory) {
     for (const std::string& line : recovery.notes) server::log_warn(line);
+    if (recovery.partitions == 0) return server::log_info(directory + ": no partitions yet");
     std::string line = directory + ": " + std::to_string(recovery.partitions) + " partitions, ";
     line += recovery.clean ? "clean stop" : "unclean stop";
     line += ", " + std::to_string(recovery.bytes_scanned) + " bytes read, " +

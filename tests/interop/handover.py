@@ -6,6 +6,7 @@ the root checkpoints in line, start it (Kafka 4.3 log format, "KRaft metadata lo
 """
 
 import shutil
+import time
 
 import kafka_log
 
@@ -34,6 +35,18 @@ def prepare_receiver(receiver, topics, configs=None, epoch_above=-1):
     while min(leader_epochs(receiver, topics)) <= epoch_above:
         receiver.restart()
     receiver.stop()
+
+
+def wait_until_served(broker, topics, seconds=30):
+    """A started Kafka answers before it leads its partitions."""
+    until = time.monotonic() + seconds
+    with broker.connect() as connection:
+        for name, partitions in topics.items():
+            for partition in range(partitions):
+                while connection.list_offset(name, partition, -1).error != 0:
+                    if time.monotonic() > until:
+                        raise TimeoutError(f"{name}-{partition} is not served")
+                    time.sleep(0.05)
 
 
 def newest_epoch(log_dir, names):

@@ -242,9 +242,6 @@ class Partition:
             self.log_start = max(self.log_start, self.epochs[0][1])
         for batch in self.batches:
             covering = [epoch for epoch, start in self.epochs if start <= batch.base_offset]
-            newest = self.epochs[-1][0] if self.epochs else -1
-            if not self.closed and batch.leader_epoch > newest:
-                continue  # recovery takes it from the batch
             if batch.leader_epoch < 0:
                 self.complain(path, f"batch {batch.base_offset} has no leader epoch")
             elif covering and batch.leader_epoch != covering[-1]:

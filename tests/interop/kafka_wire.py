@@ -285,7 +285,10 @@ class Connection:
             info = self.metadata([name])[name]
             if info.error == NONE and len(info.partitions) == partitions and all(
                     error == NONE for error, _, _ in info.partitions.values()):
-                return info
+                # Kafka's metadata runs ahead of the broker that is to lead.
+                asked = list(info.partitions)[:16]
+                if all(self.list_offset(name, p, LATEST).error == NONE for p in asked):
+                    return info
             time.sleep(0.02)
         raise TimeoutError(f"topic {name} has no leaders")
 

@@ -127,7 +127,9 @@ def hand_to(receiver, source, clean):
         names = handover.partition_names(TOPICS)
         handover.prepare_receiver(receiver, TOPICS, CONFIGS, handover.newest_epoch(source, names))
         handover.replace_partitions(source, receiver.log_dir, names, clean)
-    return receiver.start()
+    receiver.start()
+    handover.wait_until_served(receiver, TOPICS)
+    return receiver
 
 
 def _copy_golden(source, target):

@@ -181,18 +181,24 @@ class RealKafka(unittest.TestCase):
         handover.prepare_receiver(kafka, TOPICS, CONFIGS,
                                   handover.newest_epoch(self.broker.log_dir, names))
         handover.replace_partitions(self.broker.log_dir, kafka.log_dir, names, clean)
-        return kafka.start()
+        kafka.start()
+        handover.wait_until_served(kafka, TOPICS)
+        return kafka
 
     def assert_kafka_serves_the_same(self, clean):
         workload, ours = self.fill(clean)
-        self.assertEqual(kafka_log.check_log_dir(self.broker.log_dir, closed=clean), [])
+        with self.subTest("the independent checker"):
+            self.assertEqual(kafka_log.check_log_dir(self.broker.log_dir, closed=clean), [])
         self.assertGreater(len(list((self.broker.log_dir / "mixed-0").glob("*.log"))), 1)
         # The tool itself fails on the zero-filled index of an empty log of a killed Kafka.
         names = [name for name in handover.partition_names(TOPICS)
                  if not (brokers.is_kafka() and name == "empty-0")]
-        self.assertEqual(dump_complaints([self.broker.log_dir / name for name in names]), [])
+        with self.subTest("DumpLogSegments"):
+            folders = [self.broker.log_dir / name for name in names]
+            self.assertEqual(dump_complaints(folders), [])
         kafka = self.start_kafka(clean)
-        self.assertEqual(loud_lines(kafka), [])
+        with self.subTest("Kafka's own warnings"):
+            self.assertEqual(loud_lines(kafka), [])
         theirs = observe(kafka)
         for name, partition in ours.items():
             for what, value in partition.items():

@@ -73,6 +73,11 @@ class StartTest(ProductTest):
         (self.folder / "data/kafka/holiday pictures").mkdir(parents=True)
         self.refused(self.folder / "data", words=("holiday pictures",))
 
+    def test_a_kafka_log_directory_that_is_given_itself(self):
+        (self.folder / "data/orders-0").mkdir(parents=True)
+        (self.folder / "data/meta.properties").write_text("version=1\nnode.id=1\n")
+        self.refused(self.folder / "data", words=("itself a Kafka log directory", "data/kafka"))
+
     def test_a_directory_of_another_kind(self):
         (self.folder / "data/kafka").mkdir(parents=True)
         (self.folder / "data/kafka/meta.properties").write_text("version=7\nnode.id=1\n")

@@ -23,8 +23,9 @@ constexpr const char* bad_header_value = "a header value runs past the end of it
 constexpr const char* bytes_left = "a record has bytes left over behind its headers";
 
 // Reads a length and steps over as many bytes; a negative length is null.
-[[gnu::always_inline]] inline const char* skip_sized(const std::uint8_t*& at, const std::uint8_t* end, std::int32_t& size,
-                       const char* fault) {
+[[gnu::always_inline]] inline const char* skip_sized(const std::uint8_t*& at,
+                                                     const std::uint8_t* end, std::int32_t& size,
+                                                     const char* fault) {
   if (!read_varint(at, end, size)) return bad_varint;
   if (size <= 0) return nullptr;
   if (size > end - at) return fault;

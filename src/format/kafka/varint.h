@@ -11,7 +11,8 @@ namespace polylog::format::kafka {
 // checks would dominate. Same rules as ByteReader: at most 5 (10) groups, no bit beyond 32 (64),
 // minimal length not required.
 template <typename Signed, typename Unsigned>
-[[gnu::noinline]] bool read_zigzag(const std::uint8_t*& at, const std::uint8_t* end, Signed& value) {
+[[gnu::noinline]] bool read_zigzag(const std::uint8_t*& at, const std::uint8_t* end,
+                                   Signed& value) {
   constexpr int bits = std::numeric_limits<Unsigned>::digits;
   const std::uint8_t* next = at;
   Unsigned raw = 0;
