@@ -30,13 +30,16 @@ constexpr std::int64_t stop_patience_ms = 5000;
 constexpr std::int64_t stop_check_ms = 20;
 
 // Descriptors: as many as the system allows. A quarter of them may be data files kept open, the
-// rest is for connections and for files in the middle of a write.
-std::size_t raise_open_files() {
+// rest is for files in the middle of a write and for connections, which get half: clients must not
+// be able to take the descriptors that reading a cold segment needs.
+std::size_t raise_open_files(std::int32_t& connections_max) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 64;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
+  connections_max = static_cast<std::int32_t>(
+      std::min<rlim_t>(static_cast<rlim_t>(connections_max), limit.rlim_cur / 2));
   return std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 32, 65536);
 }
 
@@ -151,7 +154,7 @@ class Server {
   }
 
   Result<void> open_broker() {
-    const std::size_t open_files = raise_open_files();
+    const std::size_t open_files = raise_open_files(settings_.max_connections);
     POLYLOG_TRY(fs::create_directories(fs_, options_.data));
     POLYLOG_ASSIGN(lock, fs_.lock(fs::join(options_.data, ".lock")));
     lock_ = std::move(lock);
@@ -216,7 +219,7 @@ class Server {
 
   const ServeOptions& options_;
   const Engines& engines_;
-  const broker::Settings settings_;
+  broker::Settings settings_;
   SystemClock clock_;
   fs::PosixFileSystem fs_;
   server::Metrics metrics_;

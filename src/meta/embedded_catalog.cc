@@ -118,6 +118,8 @@ Result<std::uint64_t> size_or_zero(const fs::FileSystem& fs, const std::string& 
   return fail(std::move(info).error());
 }
 
+constexpr std::size_t ballast_bytes = 256 * 1024;
+
 class EmbeddedCatalog final : public Catalog {
  public:
   EmbeddedCatalog(fs::FileSystem& fs, std::string wal_path, std::unique_ptr<Database> database,
@@ -128,6 +130,7 @@ class EmbeddedCatalog final : public Catalog {
         settled_(settled) {}
 
   Result<void> prepare(const Uuid& adopted);
+  void lay_ballast();
 
   Uuid cluster_id() const override { return cluster_id_; }
   Result<std::vector<TopicRecord>> topics() const override;
@@ -139,6 +142,10 @@ class EmbeddedCatalog final : public Catalog {
   Result<ProducerIdBlock> reserve_producer_ids(std::int64_t count) override;
 
  private:
+  // A file that only takes up room, given back when a change that deletes something finds none:
+  // on a full disk deleting must still work.
+  std::string ballast_path() const { return fs::join(fs::parent_of(wal_path_), "ballast"); }
+  bool release_ballast();
   Result<bool> is_new();  // corrupt: foreign. unsupported: newer than this program
   Result<void> create_schema(const Uuid& adopted);
   Result<void> read_identity();
@@ -151,7 +158,7 @@ class EmbeddedCatalog final : public Catalog {
   // Runs `body` in one transaction under the lock; durable when it succeeds. An I/O error is
   // final: whether the change is on the disk is unknown until a restart has looked.
   template <typename Body>
-  Result<void> change(Body body);
+  Result<void> change(Body body, bool frees_room = false);
   template <typename Body>
   Result<void> transact(Body body);
 
@@ -173,7 +180,7 @@ Result<void> EmbeddedCatalog::transact(Body body) {
 }
 
 template <typename Body>
-Result<void> EmbeddedCatalog::change(Body body) {
+Result<void> EmbeddedCatalog::change(Body body, bool frees_room) {
   const std::lock_guard hold(mutex_);
   if (!failed_ && database_->failed()) {
     // A checkpoint behind an earlier commit failed; that commit itself is safe in the WAL.
@@ -189,12 +196,28 @@ Result<void> EmbeddedCatalog::change(Body body) {
     done = rewrite_in_place(fs_, wal_path_);
     settled_ = done.has_value();
   }
-  if (done) done = transact(std::move(body));
+  if (done) done = transact(body);
+  if (!done && done.error().code == Errc::no_space && frees_room && release_ballast()) {
+    done = transact(body);
+  }
   if (!done && done.error().code == Errc::io) {
     failed_ = true;
     failure_ = done.error().to_string();
   }
   return done;
+}
+
+bool EmbeddedCatalog::release_ballast() {
+  return fs_.remove(ballast_path()) && fs_.sync_directory(fs::parent_of(wal_path_));
+}
+
+void EmbeddedCatalog::lay_ballast() {
+  if (fs::exists(fs_, ballast_path())) return;
+  const auto file = fs_.open(ballast_path(), fs::OpenMode::create);
+  if (!file) return;
+  const std::vector<std::uint8_t> zeros(ballast_bytes, 0);
+  // On a disk that is full already there is none; the next start tries again.
+  if (auto wrote = (*file)->write(0, ByteView(zeros)); !wrote) release_ballast();
 }
 
 Result<bool> EmbeddedCatalog::is_new() {
@@ -256,8 +279,8 @@ Result<void> EmbeddedCatalog::prepare(const Uuid& adopted) {
 Result<std::vector<TopicRecord>> EmbeddedCatalog::topics() const {
   const std::lock_guard hold(mutex_);
   std::vector<TopicRecord> found;
-  POLYLOG_ASSIGN(rows, database_->prepare(
-                           "SELECT name, id, partitions, layout FROM topics ORDER BY name"));
+  POLYLOG_ASSIGN(
+      rows, database_->prepare("SELECT name, id, partitions, layout FROM topics ORDER BY name"));
   for (;;) {
     POLYLOG_ASSIGN(row, rows.step());
     if (!row) break;
@@ -332,18 +355,20 @@ Result<void> EmbeddedCatalog::create_topic(const TopicRecord& topic) {
 }
 
 Result<void> EmbeddedCatalog::delete_topic(const std::string& name) {
-  return change([&] { return remove_topic(name); });
+  return change([&] { return remove_topic(name); }, true);
 }
 
 Result<void> EmbeddedCatalog::set_configs(const std::string& name,
                                           const std::map<std::string, std::string>& configs) {
   POLYLOG_TRY(check_configs(configs));
-  return change([&]() -> Result<void> {
-    POLYLOG_TRY(partitions_of(name));
-    POLYLOG_ASSIGN(clear, database_->prepare("DELETE FROM topic_configs WHERE topic = ?"));
-    POLYLOG_TRY(clear.bind(name).run());
-    return insert_configs(name, configs);
-  });
+  return change(
+      [&]() -> Result<void> {
+        POLYLOG_TRY(partitions_of(name));
+        POLYLOG_ASSIGN(clear, database_->prepare("DELETE FROM topic_configs WHERE topic = ?"));
+        POLYLOG_TRY(clear.bind(name).run());
+        return insert_configs(name, configs);
+      },
+      true);
 }
 
 Result<void> EmbeddedCatalog::set_partitions(const std::string& name, std::int32_t partitions) {
@@ -354,8 +379,7 @@ Result<void> EmbeddedCatalog::set_partitions(const std::string& name, std::int32
       return fail(Errc::invalid, "topic " + name + " has " + std::to_string(now) +
                                      " partitions; their number can only grow");
     }
-    POLYLOG_ASSIGN(update,
-                   database_->prepare("UPDATE topics SET partitions = ? WHERE name = ?"));
+    POLYLOG_ASSIGN(update, database_->prepare("UPDATE topics SET partitions = ? WHERE name = ?"));
     return update.bind(partitions).bind(name).run();
   });
 }
@@ -405,11 +429,12 @@ Result<std::unique_ptr<Catalog>> open_embedded_catalog(fs::FileSystem& fs,
   }
   auto database = Database::open(fs, path);
   if (!database) return fail(explained(std::move(database).error(), path));
-  auto catalog = std::make_unique<EmbeddedCatalog>(fs, wal_path, std::move(*database),
-                                                   settled.has_value());
+  auto catalog =
+      std::make_unique<EmbeddedCatalog>(fs, wal_path, std::move(*database), settled.has_value());
   if (auto ready = catalog->prepare(cluster_id); !ready) {
     return fail(explained(std::move(ready).error(), path));
   }
+  catalog->lay_ballast();
   return catalog;
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 using PartitionData = FetchReader::PartitionData;
 
-constexpr std::int16_t zstd_from = 10;
 // From this size on a piece is sent as it is instead of being copied together with the next.
 constexpr std::size_t piece_bytes_min = 64 * 1024;
 
@@ -32,18 +31,6 @@ Slice join_batches(const std::vector<Batch>& batches, std::size_t& taken) {
   return Slice::of(std::move(joined));
 }
 
-std::size_t bytes_without_zstd(ByteView batches) {
-  std::size_t bytes = 0;
-  const auto count = [&bytes](const format::kafka::BatchHeader& header,
-                              ByteView batch) -> Result<void> {
-    if (header.codec() == format::kafka::Codec::zstd) return fail(Errc::unsupported, "zstd");
-    bytes += batch.size();
-    return {};
-  };
-  const Result<void> all = format::kafka::for_each_batch(batches, count);
-  return all ? batches.size() : bytes;
-}
-
 void FetchReader::ColdRead::run() { found = log->read(from, limits); }
 
 FetchReader::FetchReader(Context& context, FetchRules rules,
@@ -52,11 +39,11 @@ FetchReader::FetchReader(Context& context, FetchRules rules,
   targets_.reserve(asked_.size());
   std::shared_ptr<broker::Topic> topic;
   for (const std::shared_ptr<FetchedPartition>& entry : asked_) {
-    const bool same = topic && (rules_.by_id ? topic->id == entry->topic_id
-                                             : topic->name == entry->topic);
+    const bool same =
+        topic && (rules_.by_id ? topic->id == entry->topic_id : topic->name == entry->topic);
     if (!same) {
-      topic = rules_.by_id ? context_.broker.find(entry->topic_id)
-                           : context_.broker.find(entry->topic);
+      topic =
+          rules_.by_id ? context_.broker.find(entry->topic_id) : context_.broker.find(entry->topic);
     }
     Target& target = targets_.emplace_back();
     target.topic_known = topic != nullptr;
@@ -88,8 +75,7 @@ void FetchReader::refuse(PartitionData& answer, ErrorCode code) {
 
 ErrorCode FetchReader::unknown(const Target& target) const {
   const bool gone = !target.topic_known || (target.partition && target.partition->removed());
-  return rules_.by_id && gone ? ErrorCode::unknown_topic_id
-                              : ErrorCode::unknown_topic_or_partition;
+  return rules_.by_id && gone ? ErrorCode::unknown_topic_id : ErrorCode::unknown_topic_or_partition;
 }
 
 // Fills what is known without reading; false when nothing is to be read.
@@ -167,8 +153,8 @@ void FetchReader::take(std::size_t index, Result<std::vector<Batch>> found) {
     const Errc code = found.error().code;
     if (code != Errc::out_of_range && code != Errc::not_found) {
       log_warn(context_.storage_trouble, "kafka: cannot read " + target.partition->id().topic +
-                                             "-" + std::to_string(answer.partition_index) +
-                                             ": " + found.error().to_string());
+                                             "-" + std::to_string(answer.partition_index) + ": " +
+                                             found.error().to_string());
     }
     refuse(answer, code == Errc::not_found ? unknown(target) : error_code(code));
     return;
@@ -176,14 +162,6 @@ void FetchReader::take(std::size_t index, Result<std::vector<Batch>> found) {
   std::size_t taken = 0;
   Slice records = join_batches(*found, taken);
   if (records.empty()) return;
-  if (rules_.version < zstd_from) {
-    const std::size_t readable = bytes_without_zstd(records.view());
-    if (readable == 0) {
-      refuse(answer, ErrorCode::unsupported_compression_type);
-      return;
-    }
-    records = records.sub(0, readable);
-  }
   for (std::size_t i = 0; i < taken; ++i) {
     records_ += static_cast<std::uint64_t>((*found)[i].info.records);
   }

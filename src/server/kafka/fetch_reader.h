@@ -86,7 +86,5 @@ class FetchReader {
 // The batches as one piece, and how many of them were taken: adjacent ones are one already, and
 // what follows a large one can be fetched next.
 Slice join_batches(const std::vector<Batch>& batches, std::size_t& taken);
-// Bytes of the leading batches that are not compressed with zstd, which old clients cannot read.
-std::size_t bytes_without_zstd(ByteView batches);
 
 }  // namespace polylog::server::kafka

@@ -66,7 +66,7 @@ class KafkaLog final : public PartitionLog,
     LeaderEpoch announced = no_epoch;  // clients may have seen it, records of it or not
   };
   Result<void> recover(const Evidence& evidence, Recovery& report);
-  void all_synced();                     // what recovery or the clean stop wrote is on disk
+  void all_synced();                            // what recovery or the clean stop wrote is on disk
   void keep_for_sync(const std::string& path);  // with the next round
   // A sync of the store's root failed: if it covered this log's name, the log is lost to writers.
   void root_sync_failed();
@@ -160,6 +160,8 @@ class KafkaLog final : public PartitionLog,
   Result<void> note_state(const BatchInfo& batch, ByteView whole, Segment* segment);
   std::string snapshot_path(std::int64_t offset) const;
   Result<void> write_epochs_file(const std::string& text);
+  Result<void> refresh_epochs_file(std::vector<fs::FilePtr>& files);
+  std::vector<std::shared_ptr<Segment>> unsaved_segments() const;
   Result<void> reload_active(const fs::FilePtr& file, std::uint64_t size, std::int64_t end);
   RecoveryPoint capture_point() const;
   // Writes indexes and snapshots of sealed segments; leaves for later what does not fit on disk.

@@ -111,6 +111,34 @@ Result<void> KafkaLog::capture_round(Round& round, DirtyLog& out) {
   return {};
 }
 
+// The epoch file is on the disk with the first batches of a new epoch; its sync is the round's.
+Result<void> KafkaLog::refresh_epochs_file(std::vector<fs::FilePtr>& files) {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!epochs_dirty_) return {};
+    text = format::kafka::format_epoch_checkpoint(epochs_.entries());
+    epochs_dirty_ = false;
+  }
+  const std::string path = fs::join(directory_, format::kafka::epoch_checkpoint_file);
+  const auto put = [&]() -> Result<fs::FilePtr> {
+    POLYLOG_ASSIGN(file, context_.fs.open(path + ".tmp", fs::OpenMode::create));
+    POLYLOG_TRY(file->truncate(0));
+    POLYLOG_TRY(file->write(0, as_bytes(text)));
+    POLYLOG_TRY(context_.fs.rename(path + ".tmp", path));
+    return file;
+  };
+  const auto file = put();
+  const std::lock_guard lock(mutex_);
+  if (file) {
+    files.push_back(*file);
+    directory_dirty_ = true;
+  } else {
+    epochs_dirty_ = true;  // every batch header says its epoch: the file can wait for room
+  }
+  return {};
+}
+
 Result<std::optional<DirtyLog>> KafkaLog::dirty() {
   const std::lock_guard sync_lock(sync_mutex_);
   DirtyLog out;
@@ -121,8 +149,9 @@ Result<std::optional<DirtyLog>> KafkaLog::dirty() {
   {
     const std::lock_guard lock(mutex_);
     POLYLOG_TRY(check_usable());
-    point = want_point_;
+    point = want_point_ || active().fresh;
   }
+  POLYLOG_TRY(refresh_epochs_file(index_files));
   // A recovery point counts index entries, so they reach their files before it is taken.
   std::shared_ptr<Segment> indexed;
   if (point) {
@@ -256,6 +285,9 @@ std::int64_t KafkaLog::recovery_checkpoint() const {
   const std::lock_guard lock(mutex_);
   std::int64_t point = durable_end_;
   for (const Sealing& item : sealing_) point = std::min(point, item.segment->base);
+  for (const auto& segment : segments_) {
+    if (segment->sealed && !segment->index_pending.empty()) point = std::min(point, segment->base);
+  }
   return point;
 }
 
@@ -318,6 +350,17 @@ Result<Retained> KafkaLog::remove_segments(const std::vector<std::shared_ptr<Seg
   return retained;
 }
 
+std::vector<std::shared_ptr<Segment>> KafkaLog::unsaved_segments() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Segment>> unsaved;
+  for (const auto& segment : segments_) {
+    if (!segment->index_pending.empty() || !segment->time_pending.empty()) {
+      unsaved.push_back(segment);
+    }
+  }
+  return unsaved;
+}
+
 Result<void> KafkaLog::close_files() {
   const std::lock_guard sync_lock(sync_mutex_);
   std::vector<fs::FilePtr> files;
@@ -339,6 +382,7 @@ Result<void> KafkaLog::close_files() {
     epochs = format::kafka::format_epoch_checkpoint(epochs_.entries());
     end = written_end_;
   }
+  for (const auto& segment : unsaved_segments()) POLYLOG_TRY(save_indexes(segment, files));
   POLYLOG_TRY(save_indexes(last, files));
   POLYLOG_ASSIGN(file, context_.fs.open(snapshot_path(end), fs::OpenMode::create));
   POLYLOG_TRY(file->truncate(0));

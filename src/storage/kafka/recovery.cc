@@ -218,8 +218,8 @@ bool LogRecovery::use_recovery_point(Start& start) {
       start.offset = segment.base;
       return true;
     }
-    return bool(
-        trim_indexes(segment, point.index_entries, point.time_entries, segment.aborted_entries));
+    const auto aborted = segment.aborted_below(point.offset);
+    return aborted && trim_indexes(segment, point.index_entries, point.time_entries, *aborted);
   }
   return false;
 }
@@ -338,7 +338,9 @@ Result<void> LogRecovery::scan_segment(std::size_t index, std::uint64_t position
   const std::uint64_t from = position;
   if (position == 0) {
     if (segment->index_entries > 0 && !evidence_.clean) ++report_.indexes_rebuilt;
-    POLYLOG_TRY(trim_indexes(*segment, 0, 0, 0));
+    // Transactions that ended below what the scan replays are known from the index alone.
+    POLYLOG_ASSIGN(aborted, segment->aborted_below(producers_from_));
+    POLYLOG_TRY(trim_indexes(*segment, 0, 0, aborted));
   } else {
     POLYLOG_TRY(segment->load_times());
   }
@@ -355,8 +357,17 @@ Result<void> LogRecovery::scan_segment(std::size_t index, std::uint64_t position
   if (!evidence_.clean && segment->size > durable) POLYLOG_TRY(rewrite(*segment, durable));
   segment->durable_bytes = segment->size;
   segment->durable_tail = segment->sums.tail();
-  if (segment->sealed) segment->close_time_index();
+  if (segment->sealed) {
+    segment->close_time_index();
+    save_indexes(*segment);
+  }
   return {};
+}
+
+// Written when there is room for it; until then the entries serve from memory.
+void LogRecovery::save_indexes(Segment& segment) {
+  const Segment::Unsaved unsaved = segment.unsaved();
+  if (auto saved = segment.save(unsaved); saved) segment.saved(unsaved);
 }
 
 Result<bool> LogRecovery::handle_damage(std::size_t index, const ScanEnd& end,
@@ -412,9 +423,7 @@ Result<void> LogRecovery::rebuild_indexes(Segment& segment) {
       }).map([](const auto&) {}));
   report_.bytes_scanned += segment.size;
   segment.close_time_index();
-  // Written when there is room for it; until then the entries serve from memory.
-  const Segment::Unsaved unsaved = segment.unsaved();
-  if (auto saved = segment.save(unsaved); saved) segment.saved(unsaved);
+  save_indexes(segment);
   return {};
 }
 

@@ -55,6 +55,7 @@ class LogRecovery {
   Result<void> trim_indexes(Segment& segment, std::uint32_t index, std::uint32_t time,
                             std::uint32_t aborted);
   Result<void> rebuild_indexes(Segment& segment);
+  static void save_indexes(Segment& segment);
   Result<void> sum_up(Segment& segment);
   Result<void> rewrite(Segment& segment, std::uint64_t from);
   Result<void> finish();

@@ -305,6 +305,16 @@ void Segment::forget_indexes() {
   bytes_since_index = 0;
 }
 
+Result<std::uint32_t> Segment::aborted_below(std::int64_t offset) const {
+  const auto entries = aborted();
+  // An index that does not read is made again from what the scan replays.
+  if (!entries) return std::uint32_t{0};
+  const auto beyond = std::find_if(entries->begin(), entries->end(), [offset](const auto& entry) {
+    return entry.last.value() >= offset;
+  });
+  return static_cast<std::uint32_t>(beyond - entries->begin());
+}
+
 bool Segment::wants_indexes() const {
   return size > 0 && (time_entries == 0 || !fs::exists(context_.fs, path(SegmentFile::index)));
 }

@@ -90,9 +90,11 @@ class Segment {
 
   // --- recovery ---
 
-  Result<void> count_entries();                // of the index files as they are
-  Result<void> trim_index_files();             // to the counted entries
-  void forget_indexes();                       // all entries, and what is known of its times
+  Result<void> count_entries();     // of the index files as they are
+  Result<void> trim_index_files();  // to the counted entries
+  void forget_indexes();            // all entries, and what is known of its times
+  // How many of the transaction index's entries ended below `offset`.
+  Result<std::uint32_t> aborted_below(std::int64_t offset) const;
   bool wants_indexes() const;                  // has data but an index file is missing or empty
   Result<std::uint64_t> last_indexed() const;  // batch position of the last index entry, or 0
   // Running maximum and first batch's time, from the last time index entry and the first header.

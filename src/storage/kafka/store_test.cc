@@ -329,6 +329,35 @@ TEST(KafkaStore, an_epoch_whose_records_a_power_cut_took_is_not_begun_again) {
   EXPECT_GE(rig.log()->log()->epoch(), second);
 }
 
+TEST(KafkaStore, after_a_kill_sealed_segments_have_their_indexes_in_files) {
+  StoreRig rig;
+  rig.log_config.segment_bytes = 600;
+  ASSERT_TRUE(rig.open());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(rig.append(*rig.log(), {"value-" + std::to_string(i)}));
+  rig.disk->remove("/data/sidecar/kafka.sidecar").value();
+  ASSERT_TRUE(rig.kill());
+  const auto names = *rig.disk->list("/data/kafka/t-0");
+  int sealed = 0;
+  for (const std::string& name : names) {
+    const auto parsed = *format::kafka::parse_segment_file_name(name);
+    if (!parsed || parsed->file != format::kafka::SegmentFile::timeindex) continue;
+    ++sealed;
+    EXPECT_GT(rig.disk->info("/data/kafka/t-0/" + name)->size, 0U) << name;
+  }
+  EXPECT_GT(sealed, 3);
+}
+
+TEST(KafkaStore, the_epoch_file_is_there_with_the_first_round_of_an_epoch) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.log()->log()->begin_epoch(LeaderEpoch(4)));
+  ASSERT_TRUE(rig.append(*rig.log(), {"a"}));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  const auto text = *fs::read_file(*rig.disk, "/data/kafka/t-0/leader-epoch-checkpoint", 100);
+  EXPECT_EQ(as_text(text), "0\n1\n4 0\n");
+  EXPECT_TRUE(fs::exists(*rig.disk, "/data/kafka/t-0/00000000000000000000.index"));
+}
+
 TEST(KafkaStore, a_removal_that_failed_can_be_tried_again) {
   StoreRig rig;
   ASSERT_TRUE(rig.open());
