@@ -42,8 +42,9 @@ Result<void> sync_singly(fs::FileSystem& fs, const std::vector<Covered>& round,
   return {};
 }
 
-Result<void> sync_round(fs::FileSystem& fs, fs::Volume* volume, const std::vector<Covered>& round,
-                        std::vector<Outcome>& outcomes) {
+Result<void> sync_round(fs::FileSystem& fs, fs::Volume* volume, bool whole_volume,
+                        const std::vector<Covered>& round, std::vector<Outcome>& outcomes) {
+  if (whole_volume) return volume->sync();
   std::size_t syncs = 0;
   for (const Covered& covered : round) {
     syncs += covered.dirty.files.size() + covered.dirty.directories.size();
@@ -142,6 +143,9 @@ std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs
   std::vector<Outcome> outcomes;
   std::vector<Covered> round;
   outcomes.reserve(logs.size());
+  // Many logs at once may be more files than there are descriptors: the volume, held open from the
+  // start, reports what goes wrong with any of them.
+  const bool whole_volume = volume != nullptr && logs.size() > synced_singly_max;
   for (std::shared_ptr<storage::Log>& log : logs) {
     Outcome outcome;
     Result<std::optional<storage::DirtyLog>> dirty = log->dirty();
@@ -152,6 +156,7 @@ std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs
       outcome.result = fail(std::move(dirty).error());
     } else if (*dirty) {
       outcome.end = (*dirty)->end;
+      if (whole_volume) (*dirty)->files.clear();
       round.push_back({std::move(**dirty), outcomes.size()});
     } else {
       outcome.end = log->durable_end();
@@ -160,7 +165,7 @@ std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs
     outcomes.push_back(std::move(outcome));
   }
   if (round.empty()) return outcomes;
-  const Result<void> synced = sync_round(fs, volume, round, outcomes);
+  const Result<void> synced = sync_round(fs, volume, whole_volume, round, outcomes);
   for (const Covered& covered : round) {
     Outcome& outcome = outcomes[covered.outcome];
     if (!synced) outcome.result = synced;

@@ -35,7 +35,7 @@ class Screen : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
     std::string out = " " + option->get_type_name();
-    if (!option->get_default_str().empty()) out += "=" + option->get_default_str();
+    if (!option->get_default_str().empty()) out += " [" + option->get_default_str() + "]";
     if (option->get_items_expected_max() > 1) out += " ...";
     return out + (option->get_required() ? " (required)" : "");
   }

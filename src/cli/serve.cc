@@ -82,6 +82,9 @@ Result<void> check_directory(fs::FileSystem& fs, const std::string& data) {
                                        ": give another --data and move it there");
   }
   if (!fs::exists(fs, directory)) return {};
+  // A Kafka broker that runs on it holds this lock; the store takes it for good later.
+  const std::string lock = fs::join(directory, format::kafka::lock_file);
+  if (fs::exists(fs, lock)) POLYLOG_TRY(fs.lock(lock).map([](const auto&) {}));
   POLYLOG_TRY(known_cluster(fs, directory).map([](const Uuid&) {}));
   POLYLOG_ASSIGN(names, fs.list(directory));
   for (const std::string& name : names) {

@@ -200,6 +200,7 @@ Result<void> EmbeddedCatalog::change(Body body, bool frees_room) {
   if (!done && done.error().code == Errc::no_space && frees_room && release_ballast()) {
     done = transact(body);
   }
+  if (done && frees_room) lay_ballast();  // there may be room for it again
   if (!done && done.error().code == Errc::io) {
     failed_ = true;
     failure_ = done.error().to_string();

@@ -65,7 +65,7 @@ class DescriptorLimit(testbed.BrokerTest):
                 self.assertEqual(folders, [])
                 self.assertNotIn("wide", connection.metadata(None))
             # Whatever the answer, the next topic is made and written.
-            self.assertEqual(connection.create_topic("narrow")[0], 0)
+            self.assertEqual(connection.create_topic("narrow")[0], 0, self.broker.tail())
             self.assertEqual(self.write(connection, ("narrow", 0)), 0)
 
     def crowd(self, old, places):

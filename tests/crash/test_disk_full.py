@@ -101,7 +101,7 @@ class DiskFull(unittest.TestCase):
             freed = time.monotonic()
             while self.send(connection, "kept", 200_000) != 0:
                 self.assertLess(time.monotonic() - freed, RESUME_SECONDS + DELETE_DELAY_MS / 1000,
-                                "writes did not resume")
+                                "writes did not resume: " + self.broker.tail())
                 time.sleep(0.05)
         self.assert_all_there("after the deletion")
 

@@ -217,6 +217,11 @@ class RealKafka(unittest.TestCase):
             self.assertEqual(len(theirs), len(ours))
             different = [n for n, pair in enumerate(zip(theirs, ours)) if pair[0] != pair[1]]
             self.assertEqual(different, [])
+        elif what == "times" and name == "trimmed-0":
+            # Where a segment's only hits lie below the log start Kafka gives up; polylog goes on.
+            for kafkas, own in zip(theirs, ours):
+                if kafkas[1:] != (-1, -1):
+                    self.assertEqual(kafkas, own)
         else:
             self.assertEqual(theirs, ours)
 

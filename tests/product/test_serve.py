@@ -1,5 +1,6 @@
 """How the broker starts, refuses to start, and stops."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -44,6 +45,12 @@ class StartTest(ProductTest):
                    "--http", f"127.0.0.1:{free_port()}")
         self.check_refused(done, 1, str(broker.data), "lock")
         self.assertEqual(run("topic", "create", "t", "-b", broker.address).returncode, 0)
+
+    def test_a_directory_that_a_kafka_broker_holds(self):
+        (self.folder / "data/kafka").mkdir(parents=True)
+        with open(self.folder / "data/kafka/.lock", "w", encoding="utf-8") as held:
+            fcntl.lockf(held, fcntl.LOCK_EX)
+            self.refused(self.folder / "data", words=("data/kafka", "lock"))
 
     def test_a_directory_that_nobody_may_write_to(self):
         data = self.folder / "data"

@@ -32,8 +32,8 @@ using namespace protocol::kafka;
 std::vector<std::uint8_t> hex(std::string_view digits) {
   std::vector<std::uint8_t> bytes;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    bytes.push_back(static_cast<std::uint8_t>(
-        std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
+    bytes.push_back(
+        static_cast<std::uint8_t>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
   }
   return bytes;
 }
@@ -49,7 +49,12 @@ TEST_F(Admin, an_unknown_version_of_api_versions_is_answered_in_version_0) {
   const std::optional<Slice> frame = client.receive_frame();
   ASSERT_TRUE(frame);
   // correlation 7, error 35, one entry: key 18, versions 0 to 4
-  EXPECT_EQ(to_vector(frame->view()), hex("00000007" "0023" "00000001" "0012" "0000" "0004"));
+  EXPECT_EQ(to_vector(frame->view()), hex("00000007"
+                                          "0023"
+                                          "00000001"
+                                          "0012"
+                                          "0000"
+                                          "0004"));
   client.send_bytes(hex("0000000a0012000000000008ffff"));
   ASSERT_TRUE(client.receive_frame()) << "the connection stays open for the retry";
 }
@@ -81,13 +86,13 @@ TEST_F(Admin, software_names_are_checked_and_the_connection_survives) {
 }
 
 TEST_F(Admin, unknown_apis_and_versions_and_broken_bodies_close) {
-  for (const std::string& bytes : {
-           std::string("0000000a7fff000000000001ffff"),          // no such API
-           std::string("0000000a0003000e00000001ffff"),          // Metadata v14
-           std::string("0000000a0000000200000001ffff"),          // Produce v2
-           std::string("00000004000300ff"),                      // no whole header
-           std::string("0000000e000300010000000100007fffffff"),  // BR-65: 2^31-1 topics
-           std::string("0000000f0003000900000001ffff00ffffffff0f")}) {
+  for (const std::string& bytes :
+       {std::string("0000000a7fff000000000001ffff"),          // no such API
+        std::string("0000000a0003000e00000001ffff"),          // Metadata v14
+        std::string("0000000a0000000200000001ffff"),          // Produce v2
+        std::string("00000004000300ff"),                      // no whole header
+        std::string("0000000e000300010000000100007fffffff"),  // BR-65: 2^31-1 topics
+        std::string("0000000f0003000900000001ffff00ffffffff0f")}) {
     WireClient bad(rig.port());
     bad.send_bytes(hex(bytes));
     EXPECT_TRUE(bad.closed_by_peer()) << bytes;

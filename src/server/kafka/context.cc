@@ -11,12 +11,12 @@ Context::Context(broker::Broker& broker_in, Metrics& metrics_in)
           std::max<std::int32_t>(broker_in.settings().fetch_session_slots, 0))),
       produced_bytes(metrics_in.counter("polylog_produced_bytes_total",
                                         "Bytes of batches appended for clients.")),
-      produced_records(metrics_in.counter("polylog_produced_records_total",
-                                          "Records appended for clients.")),
-      fetched_bytes(metrics_in.counter("polylog_fetched_bytes_total",
-                                       "Bytes of batches handed to clients.")),
-      fetched_records(metrics_in.counter("polylog_fetched_records_total",
-                                         "Records handed to clients.")) {}
+      produced_records(
+          metrics_in.counter("polylog_produced_records_total", "Records appended for clients.")),
+      fetched_bytes(
+          metrics_in.counter("polylog_fetched_bytes_total", "Bytes of batches handed to clients.")),
+      fetched_records(
+          metrics_in.counter("polylog_fetched_records_total", "Records handed to clients.")) {}
 
 std::int16_t Context::wire(ErrorCode code) {
   if (code != ErrorCode::none) {

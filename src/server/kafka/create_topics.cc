@@ -1,5 +1,5 @@
-#include <boost/asio/awaitable.hpp>
 #include <algorithm>
+#include <boost/asio/awaitable.hpp>
 #include <map>
 #include <set>
 
@@ -35,8 +35,7 @@ bool assignment_fits(const Asked& asked, std::int32_t node_id) {
 }
 
 // What the request means, or the refusal already in `answer`.
-std::optional<broker::NewTopic> understand(Context& context, const Asked& asked,
-                                           Answer& answer) {
+std::optional<broker::NewTopic> understand(Context& context, const Asked& asked, Answer& answer) {
   broker::NewTopic topic;
   topic.name = asked.name;
   topic.partitions = asked.num_partitions;

@@ -32,8 +32,8 @@ void refuse(Context& context, Answer& answer, ErrorCode code, std::string messag
 void add_synonyms(const broker::ConfigEntry& entry, Entry& out) {
   DescribeConfigsResponse::DescribeConfigsSynonym synonym;
   const bool from_broker = entry.source == broker::ConfigEntry::Source::broker;
-  synonym.name = from_broker && !entry.key->broker_name.empty() ? entry.key->broker_name
-                                                                : entry.key->name;
+  synonym.name =
+      from_broker && !entry.key->broker_name.empty() ? entry.key->broker_name : entry.key->name;
   synonym.value = entry.value;
   synonym.source = config_source(entry.source);
   out.synonyms.push_back(std::move(synonym));

@@ -15,7 +15,7 @@ ErrorCode error_code(Errc code) {
     case Errc::no_space: return ErrorCode::kafka_storage_error;
     case Errc::io: return ErrorCode::kafka_storage_error;
     case Errc::unavailable: return ErrorCode::kafka_storage_error;
-    case Errc::would_block: return ErrorCode::unknown_server_error;
+    case Errc::would_block: return ErrorCode::kafka_storage_error;
     case Errc::locked: return ErrorCode::kafka_storage_error;
     case Errc::timed_out: return ErrorCode::request_timed_out;
   }

@@ -92,8 +92,7 @@ Async<void> serve(ClientPtr client, FetchSessions::Plan plan, FetchRules rules,
   FetchReader reader(context, rules, plan.partitions);
   for (;;) {
     co_await read_pass(context, reader);
-    if (reader.satisfied() || client->ended ||
-        context.broker.clock().steady_ns() >= deadline_ns) {
+    if (reader.satisfied() || client->ended || context.broker.clock().steady_ns() >= deadline_ns) {
       break;
     }
     client->fetch_waits = &signal;

@@ -162,10 +162,9 @@ std::int32_t FetchSessions::create(const Plan& plan, std::int64_t now_ms) {
 bool FetchSessions::make_room(std::size_t partitions, std::int64_t now_ms) {
   if (sessions_.size() < slots_) return true;
   if (sessions_.empty()) return false;
-  const auto unused_longest =
-      std::min_element(sessions_.begin(), sessions_.end(), [](const auto& a, const auto& b) {
-        return a.second->used_ms < b.second->used_ms;
-      });
+  const auto unused_longest = std::min_element(
+      sessions_.begin(), sessions_.end(),
+      [](const auto& a, const auto& b) { return a.second->used_ms < b.second->used_ms; });
   if (now_ms - unused_longest->second->used_ms > idle_ms_) {
     sessions_.erase(unused_longest);
     return true;
@@ -173,8 +172,7 @@ bool FetchSessions::make_room(std::size_t partitions, std::int64_t now_ms) {
   auto smallest = sessions_.end();
   for (auto it = sessions_.begin(); it != sessions_.end(); ++it) {
     if (now_ms - it->second->created_ms <= idle_ms_) continue;
-    if (smallest == sessions_.end() ||
-        it->second->order.size() < smallest->second->order.size()) {
+    if (smallest == sessions_.end() || it->second->order.size() < smallest->second->order.size()) {
       smallest = it;
     }
   }

@@ -8,7 +8,7 @@ namespace {
 using protocol::kafka::ApiKey;
 
 // In order of their keys, as Kafka lists them.
-constexpr std::array<Api, 13> served{{
+constexpr std::array<Api, 14> served{{
     {ApiKey::produce, 3, 13, 0, produce},
     {ApiKey::fetch, 4, 18, 4, fetch},
     {ApiKey::list_offsets, 1, 11, 1, list_offsets},
@@ -17,6 +17,7 @@ constexpr std::array<Api, 13> served{{
     {ApiKey::create_topics, 0, 7, 0, create_topics},
     {ApiKey::delete_topics, 0, 6, 0, delete_topics},
     {ApiKey::delete_records, 0, 2, 0, delete_records},
+    {ApiKey::find_coordinator, 0, 6, 0, find_coordinator},
     {ApiKey::init_producer_id, 0, 5, 0, init_producer_id},
     {ApiKey::offset_for_leader_epoch, 2, 4, 2, offset_for_leader_epoch},
     {ApiKey::describe_configs, 1, 4, 1, describe_configs},

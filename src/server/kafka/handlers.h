@@ -24,6 +24,7 @@ Async<void> api_versions(Context& context, ClientPtr client, Call call, Reply re
 Async<void> create_topics(Context& context, ClientPtr client, Call call, Reply reply);
 Async<void> delete_topics(Context& context, ClientPtr client, Call call, Reply reply);
 Async<void> delete_records(Context& context, ClientPtr client, Call call, Reply reply);
+Async<void> find_coordinator(Context& context, ClientPtr client, Call call, Reply reply);
 Async<void> init_producer_id(Context& context, ClientPtr client, Call call, Reply reply);
 Async<void> offset_for_leader_epoch(Context& context, ClientPtr client, Call call, Reply reply);
 Async<void> describe_configs(Context& context, ClientPtr client, Call call, Reply reply);

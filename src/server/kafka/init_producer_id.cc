@@ -20,11 +20,10 @@ Async<void> init_producer_id(Context& context, ClientPtr client, Call call, Repl
   response.producer_epoch = -1;
   if (request->transactional_id) {
     // Final for the Java client, and true. Clients that look for a transaction coordinator first
-    // do not come this far, because FindCoordinator is not advertised.
-    log_warn(context.refused_transactions, "kafka: refused transactional producer " +
-                                               *request->transactional_id + " of " +
-                                               client->peer.address +
-                                               ": transactions are not served yet");
+    // are told the same by FindCoordinator.
+    log_warn(context.refused_transactions,
+             "kafka: refused transactional producer " + *request->transactional_id + " of " +
+                 client->peer.address + ": transactions are not served yet");
     response.error_code = context.wire(ErrorCode::unsupported_version);
     reply.send(response);
     co_return;

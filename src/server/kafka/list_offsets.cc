@@ -133,8 +133,12 @@ std::vector<Lookup> answer_all(Context& context, const ListOffsetsRequest& reque
       }
       const Offset visible_end = partition->visible_end(isolation);
       if (answer_now(context, *partition, asked, visible_end, version, answer)) {
-        lookups.push_back({partition->shared_log(), asked.timestamp, visible_end,
-                           response.topics.size() - 1, out.partitions.size() - 1, {}});
+        lookups.push_back({partition->shared_log(),
+                           asked.timestamp,
+                           visible_end,
+                           response.topics.size() - 1,
+                           out.partitions.size() - 1,
+                           {}});
       }
     }
   }

@@ -56,8 +56,7 @@ void refuse_storage(Context& context, Produced& work, Answer& answer, const Erro
   if (error.code == Errc::not_found && work.by_id) code = ErrorCode::unknown_topic_id;
   if (code == ErrorCode::kafka_storage_error) {
     log_warn(context.storage_trouble, "kafka: cannot append to " + id.topic + "-" +
-                                          std::to_string(id.partition) + ": " +
-                                          error.to_string());
+                                          std::to_string(id.partition) + ": " + error.to_string());
   }
   refuse(context, work, answer, code, error.to_string());
 }
@@ -104,8 +103,8 @@ std::optional<Checked> check_here(const Slice& records, const stored::Validation
   stored::ValidationRules small = rules;
   small.output_max = std::min(rules.output_max, stored::inline_output_max);
   Checked checked = stored::validate(records, small);
-  const bool small_lied = !checked && checked.error().output_over_cap &&
-                          rules.output_max > stored::inline_output_max;
+  const bool small_lied =
+      !checked && checked.error().output_over_cap && rules.output_max > stored::inline_output_max;
   if (small_lied) return std::nullopt;
   return checked;
 }
@@ -132,8 +131,7 @@ void append(Context& context, Produced& work, const std::shared_ptr<broker::Part
             Batch batch, std::size_t topic, std::size_t index) {
   Answer& answer = work.response.responses[topic].partition_responses[index];
   if (batch.info.transactional) {
-    refuse(context, work, answer, ErrorCode::invalid_txn_state,
-           "transactions are not served yet");
+    refuse(context, work, answer, ErrorCode::invalid_txn_state, "transactions are not served yet");
     return;
   }
   const std::size_t bytes = batch.bytes.size();
@@ -211,18 +209,16 @@ Async<void> answer_when_safe(ClientPtr client, std::shared_ptr<Produced> work, R
   Context& context = *client->context;
   for (const Appended& waiting : work->appended) {
     if (waiting.partition->is_acknowledged(waiting.appended, work->acks)) continue;
-    const Result<void> safe = co_await waiting.partition->acknowledged(
-        waiting.appended, work->acks, work->deadline_ns);
+    const Result<void> safe =
+        co_await waiting.partition->acknowledged(waiting.appended, work->acks, work->deadline_ns);
     if (safe) continue;
-    Answer& answer =
-        work->response.responses[waiting.topic].partition_responses[waiting.index];
+    Answer& answer = work->response.responses[waiting.topic].partition_responses[waiting.index];
     refuse_storage(context, *work, answer, safe.error(), waiting.partition->id());
   }
   reply.send(work->response);
 }
 
-void refuse_all(Context& context, const ProduceRequest& request, ErrorCode code,
-                Produced& work) {
+void refuse_all(Context& context, const ProduceRequest& request, ErrorCode code, Produced& work) {
   for (const ProduceRequest::TopicProduceData& topic : request.topic_data) {
     ProduceResponse::TopicProduceResponse& out = work.response.responses.emplace_back();
     out.name = topic.name;

@@ -160,6 +160,7 @@ class KafkaLog final : public PartitionLog,
   Result<void> note_state(const BatchInfo& batch, ByteView whole, Segment* segment);
   std::string snapshot_path(std::int64_t offset) const;
   Result<void> write_epochs_file(const std::string& text);
+  Result<void> directory_synced(Result<void> outcome);
   Result<void> refresh_epochs_file(std::vector<fs::FilePtr>& files);
   std::vector<std::shared_ptr<Segment>> unsaved_segments() const;
   Result<void> reload_active(const fs::FilePtr& file, std::uint64_t size, std::int64_t end);

@@ -82,7 +82,8 @@ Result<void> KafkaLog::capture_round(Round& round, DirtyLog& out) {
     out.files.push_back(std::move(file));
   }
   for (const auto& segment : segments_) {
-    if (!segment->dirty || segment->held != nullptr) continue;
+    // An empty file has a name and no content.
+    if (!segment->dirty || segment->held != nullptr || segment->size == 0) continue;
     POLYLOG_ASSIGN(file, segment->data());
     segment->held = std::move(file);
   }
@@ -98,7 +99,7 @@ Result<void> KafkaLog::capture_round(Round& round, DirtyLog& out) {
       file.blocks.assign(blocks.begin() + segment->reported_blocks, blocks.end());
       file.tail = segment->sums.tail();
     }
-    out.files.push_back(segment->held);
+    if (segment->held != nullptr) out.files.push_back(segment->held);
     round.files.emplace_back(segment, std::move(file));
   }
   unsynced_.clear();
@@ -145,11 +146,12 @@ Result<std::optional<DirtyLog>> KafkaLog::dirty() {
   Round round;
   std::vector<fs::FilePtr> index_files;
   save_sealed(index_files, round.sealed);
-  bool point = false;
+  bool point = false, wanted = false;
   {
     const std::lock_guard lock(mutex_);
     POLYLOG_TRY(check_usable());
-    point = want_point_ || active().fresh;
+    wanted = want_point_;
+    point = wanted || active().fresh;
   }
   POLYLOG_TRY(refresh_epochs_file(index_files));
   // A recovery point counts index entries, so they reach their files before it is taken.
@@ -159,7 +161,10 @@ Result<std::optional<DirtyLog>> KafkaLog::dirty() {
       const std::lock_guard lock(mutex_);
       indexed = segments_.back();
     }
-    if (auto saved = save_indexes(indexed, index_files); !saved) indexed = nullptr;
+    std::vector<fs::FilePtr> files;
+    if (auto saved = save_indexes(indexed, files); !saved) indexed = nullptr;
+    // A point counts entries that must be on the disk; of a new segment only the names matter.
+    if (wanted) index_files.insert(index_files.end(), files.begin(), files.end());
   }
   const std::lock_guard lock(mutex_);
   if (auto captured = capture_round(round, out); !captured) {
@@ -168,7 +173,7 @@ Result<std::optional<DirtyLog>> KafkaLog::dirty() {
   }
   out.files.insert(out.files.end(), index_files.begin(), index_files.end());
   if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
-  if (indexed != nullptr && indexed == segments_.back() && sealing_.empty()) {
+  if (wanted && indexed != nullptr && indexed == segments_.back() && sealing_.empty()) {
     round.point = capture_point();
     want_point_ = false;
   }
@@ -223,13 +228,16 @@ Result<void> KafkaLog::write_epochs_file(const std::string& text) {
   POLYLOG_TRY(file->write(0, as_bytes(text)));
   POLYLOG_TRY(file->sync());
   POLYLOG_TRY(context_.fs.rename(path + ".tmp", path));
-  auto synced = context_.fs.sync_directory(directory_);
-  if (!synced) {
-    // It covered every name in the directory, those of new segments too: final for the log.
+  return directory_synced(context_.fs.sync_directory(directory_));
+}
+
+// A failed sync covered every name in the directory, those of new segments too: final for the log.
+Result<void> KafkaLog::directory_synced(Result<void> outcome) {
+  if (!outcome) {
     const std::lock_guard lock(mutex_);
     failed_ = true;
   }
-  return synced;
+  return outcome;
 }
 
 Result<void> KafkaLog::checkpoint() {
@@ -347,6 +355,8 @@ Result<Retained> KafkaLog::remove_segments(const std::vector<std::shared_ptr<Seg
     retained.bytes_removed += segment->size;
   }
   context_.sidecar->files_dropped(sidecar_id_, segments.back()->base + 1);
+  // Committed at once, so that the room can be used (see KafkaStore::remove).
+  POLYLOG_TRY(directory_synced(context_.fs.sync_directory(directory_)));
   return retained;
 }
 
@@ -441,6 +451,8 @@ void KafkaLog::end_note() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   context_.sidecar->end_log(sidecar_id_);
+  // Files that are held open keep their room on the disk, removed or not.
+  for (const auto& segment : segments_) segment->let_go();
 }
 
 }  // namespace polylog::storage::kafka

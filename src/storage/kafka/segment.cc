@@ -339,6 +339,14 @@ Result<void> Segment::load_times() {
   return {};
 }
 
+void Segment::let_go() {
+  held = nullptr;
+  for (const SegmentFile which :
+       {SegmentFile::log, SegmentFile::index, SegmentFile::timeindex, SegmentFile::txnindex}) {
+    context_.files.forget(path(which));
+  }
+}
+
 Result<void> Segment::remove_files() {
   for (const SegmentFile which : {SegmentFile::log, SegmentFile::index, SegmentFile::timeindex,
                                   SegmentFile::txnindex, SegmentFile::snapshot}) {

@@ -101,6 +101,7 @@ class Segment {
   Result<void> load_times();
 
   Result<void> remove_files();
+  void let_go();  // closes what only the cache and this object keep open
 
   std::uint64_t size = 0;  // of the data file as written
   bool sealed = false;

@@ -125,7 +125,11 @@ Result<void> KafkaStore::remove(const TopicPartition& id) {
     logs_.erase(id);
   }
   log->end_note();
-  return doomed.empty() ? Result<void>() : fs::remove_tree(context_.fs, doomed);
+  if (doomed.empty()) return {};
+  POLYLOG_TRY(fs::remove_tree(context_.fs, doomed));
+  // Journalling file systems hand blocks out again only when the removal is committed: on a full
+  // disk that is what everybody waits for.
+  return root_synced(context_.fs.sync_directory(config_.directory));
 }
 
 // Once renamed it is gone: no start takes a -delete directory for a partition.

@@ -334,7 +334,7 @@ TEST(KafkaStore, after_a_kill_sealed_segments_have_their_indexes_in_files) {
   rig.log_config.segment_bytes = 600;
   ASSERT_TRUE(rig.open());
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(rig.append(*rig.log(), {"value-" + std::to_string(i)}));
-  rig.disk->remove("/data/sidecar/kafka.sidecar").value();
+  ASSERT_TRUE(rig.disk->remove("/data/sidecar/kafka.sidecar"));
   ASSERT_TRUE(rig.kill());
   const auto names = *rig.disk->list("/data/kafka/t-0");
   int sealed = 0;
