@@ -85,8 +85,9 @@ class PartitionLog {
   // REQUIRES: batch.format is native, checked and complete (see the format's validate).
   // Gives offsets, patches the fields the layout owns, stages; all or nothing. Nothing is visible
   // before the log's write_staged() succeeded. May roll, which writes what is staged first: when
-  // that fails the staged batches are dropped, as by a failed write_staged(). invalid: not appendable here; too_large: over a
-  // segment; no_space, io: rolling failed; unavailable: the log failed before.
+  // that fails the staged batches are dropped, as by a failed write_staged(). invalid: not
+  // appendable here; too_large: over a segment; no_space, io: rolling failed; unavailable: the log
+  // failed before.
   virtual Result<Staged> append(Batch batch) = 0;
 
   // Whole native batches in offset order, adjacent ones merged into one Batch; empty at the end.

@@ -291,9 +291,9 @@ Result<void> KafkaStore::checkpoint() {
     if (auto done = log->checkpoint(); !done) outcome = done;
   }
   POLYLOG_TRY(outcome);
-  POLYLOG_TRY(write_progress());
-  if (context_.sidecar->wants_rewrite()) return rewrite_sidecar(false);
-  return {};
+  // First: one that fell silent on a full disk can't take the progress file's mark.
+  if (context_.sidecar->wants_rewrite()) POLYLOG_TRY(rewrite_sidecar(false));
+  return write_progress();
 }
 
 Result<void> KafkaStore::close() {
@@ -301,6 +301,7 @@ Result<void> KafkaStore::close() {
   POLYLOG_ASSIGN(volume, context_.fs.open_volume(config_.directory));
   POLYLOG_TRY(volume->sync());
   for (const auto& log : logs()) log->all_synced();
+  if (context_.sidecar->wants_rewrite()) POLYLOG_TRY(rewrite_sidecar(false));
   POLYLOG_TRY(write_progress());
   POLYLOG_TRY(rewrite_sidecar(true));
   const std::string text = format::kafka::format_clean_shutdown(-1);
