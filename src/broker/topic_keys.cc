@@ -11,7 +11,6 @@ namespace {
 using Type = ConfigKey::Type;
 
 constexpr std::int64_t int_max = INT32_MAX;
-constexpr std::int64_t long_max = INT64_MAX;
 constexpr std::int64_t hour_ms = 3600000;
 constexpr std::int64_t minute_ms = 60000;
 constexpr std::int64_t segment_bytes_min = 1048576;

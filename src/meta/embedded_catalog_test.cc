@@ -90,7 +90,7 @@ TEST(EmbeddedCatalog, keeps_topics_across_reopening_in_name_order) {
   EXPECT_EQ(*catalog->topics(), (std::vector{topic("a", 1), topic("b", 2), plain}));
 }
 
-TEST(EmbeddedCatalog, works_on_a_real_directory_and_leaves_two_files) {
+TEST(EmbeddedCatalog, works_on_a_real_directory_and_leaves_its_files) {
   std::string path = ::testing::TempDir() + "catalogXXXXXX";
   ASSERT_NE(mkdtemp(path.data()), nullptr);
   fs::PosixFileSystem fs;
@@ -99,7 +99,7 @@ TEST(EmbeddedCatalog, works_on_a_real_directory_and_leaves_two_files) {
     ASSERT_TRUE(catalog->create_topic(topic("a", 1)));
   }
   EXPECT_EQ(*open(fs, path)->topics(), std::vector{topic("a", 1)});
-  EXPECT_EQ(*fs.list(path), (std::vector<std::string>{"meta.db", "meta.db-wal"}));
+  EXPECT_EQ(*fs.list(path), (std::vector<std::string>{"ballast", "meta.db", "meta.db-wal"}));
   EXPECT_TRUE(fs::remove_tree(fs, path));
 }
 

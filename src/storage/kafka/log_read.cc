@@ -43,8 +43,8 @@ Error damage(const Segment& segment, std::uint64_t position, std::int64_t offset
 // Walks whole batches of a window: skips those below `from`, keeps what fits.
 class RegionBuilder {
  public:
-  RegionBuilder(const Segment& segment, std::int64_t from, const ReadLimits& limits, bool trusted)
-      : segment_(segment), from_(from), limits_(limits), trusted_(trusted) {}
+  RegionBuilder(std::int64_t from, const ReadLimits& limits, bool trusted)
+      : from_(from), limits_(limits), trusted_(trusted) {}
 
   enum class Stop { full, end, more, damaged };
 
@@ -129,7 +129,6 @@ class RegionBuilder {
     reached_ = info.last.value() + 1;
   }
 
-  const Segment& segment_;
   const std::int64_t from_;
   const ReadLimits& limits_;
   const bool trusted_;
@@ -150,7 +149,7 @@ Result<std::optional<Batch>> read_region(const Segment& segment, std::uint64_t s
     bytes = std::min(bytes, size - position);
     POLYLOG_ASSIGN(match, segment.blocks_match(position, position + bytes, limits.wait));
     POLYLOG_ASSIGN(window, load(segment, position, bytes, limits.wait));
-    RegionBuilder region(segment, from, limits, match);
+    RegionBuilder region(from, limits, match);
     using Stop = RegionBuilder::Stop;
     const Stop stop = region.walk(window, size);
     if (!region.empty()) return std::optional(region.take(window));

@@ -124,8 +124,9 @@ TEST(KafkaStore, a_failed_sync_is_final_until_restart) {
   ASSERT_TRUE(rig.open());
   const auto log = rig.log();
   ASSERT_TRUE(rig.append(*log, {"a"}));
-  rig.disk->fail_step(rig.disk->steps() + 1, fs::Fault::eio);
+  rig.disk->fail_path(".log", fs::Fault::eio);
   EXPECT_FALSE(rig.sync(*log));
+  rig.disk->clear_faults();
   EXPECT_EQ(rig.append(*log, {"b"}).error().code, Errc::unavailable);
   EXPECT_EQ(*StoreRig::read_all(*log), (Strings{"a"}));
   EXPECT_FALSE(rig.store->close());
