@@ -35,7 +35,7 @@ struct StoreContext {
   std::function<Result<void>(const KafkaLog& log, std::int64_t start)> save_log_start;
 
   // Logs that made progress since their last recovery point; once they come to 16 MiB together
-  // each gets a new one, so that a start reads only what lies beyond (see Progress in log.cc).
+  // each gets a new one, so that a start reads only what lies beyond.
   void progressed(const std::shared_ptr<KafkaLog>& log, std::uint64_t bytes);
   std::vector<std::shared_ptr<KafkaLog>> take_progressed();
 
