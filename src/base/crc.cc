@@ -20,4 +20,11 @@ std::uint32_t crc32c_extend(std::uint32_t crc, std::span<const std::uint8_t> byt
 
 std::uint32_t crc32c(std::span<const std::uint8_t> bytes) { return crc32c_extend(0, bytes); }
 
+std::uint32_t crc32_extend(std::uint32_t crc, std::span<const std::uint8_t> bytes) {
+  // Inverts before and after by itself, unlike crc32_iscsi.
+  return crc32_gzip_refl(crc, bytes.data(), bytes.size());
+}
+
+std::uint32_t crc32(std::span<const std::uint8_t> bytes) { return crc32_extend(0, bytes); }
+
 }  // namespace polylog

@@ -18,6 +18,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "broker/broker.h"
+#include "broker/shared_fakes.h"
 
 // A store, a catalogue and a file system in memory for the broker's tests. They forget nothing by
 // themselves: what a crash leaves is decided by Power, which refuses every change from a chosen
@@ -82,6 +83,7 @@ struct FakeFileSystem final : fs::FileSystem {
   Result<std::unique_ptr<fs::Lock>> lock(const std::string&) override { return no(); }
   Result<std::unique_ptr<fs::Volume>> open_volume(const std::string&) override { return volume(); }
   Result<std::uint64_t> free_bytes(const std::string&) const override { return no(); }
+  Result<std::uint64_t> total_bytes(const std::string&) const override { return no(); }
 
  private:
   static tl::unexpected<Error> no() { return fail(Errc::unsupported, "fake"); }
@@ -164,6 +166,7 @@ struct FakeDisk {
   };
   Power power;
   std::map<TopicPartition, Directory> directories;
+  std::unique_ptr<SharedFakeDisk> shared;  // of the rocketmq layout; null: not in this build
   std::map<std::string, meta::TopicRecord> rows;
   std::int64_t next_producer_id = 0;
   // Failures that are no crash.

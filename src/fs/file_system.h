@@ -99,6 +99,7 @@ class FileSystem {
   virtual Result<std::unique_ptr<Lock>> lock(const std::string& path) = 0;
   virtual Result<std::unique_ptr<Volume>> open_volume(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) const = 0;
+  virtual Result<std::uint64_t> total_bytes(const std::string& path) const = 0;  // of the volume
 };
 
 bool exists(const FileSystem& fs, const std::string& path);

@@ -356,4 +356,14 @@ Result<std::uint64_t> PosixFileSystem::free_bytes(const std::string& path) const
   return static_cast<std::uint64_t>(space.f_bavail) * space.f_frsize;
 }
 
+// What users can have of it: the reserve for root counts as neither used nor free, as in df.
+Result<std::uint64_t> PosixFileSystem::total_bytes(const std::string& path) const {
+  struct statvfs space{};
+  if (retry_interrupted([&] { return ::statvfs(path.c_str(), &space); }) != 0) {
+    return failed("statvfs", path);
+  }
+  const auto used = space.f_blocks - space.f_bfree;
+  return static_cast<std::uint64_t>(used + space.f_bavail) * space.f_frsize;
+}
+
 }  // namespace polylog::fs

@@ -25,6 +25,7 @@ class PosixFileSystem final : public FileSystem {
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
   Result<std::unique_ptr<Volume>> open_volume(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) const override;
+  Result<std::uint64_t> total_bytes(const std::string& path) const override;
 };
 
 }  // namespace polylog::fs

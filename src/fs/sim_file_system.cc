@@ -307,6 +307,12 @@ Result<std::uint64_t> SimFileSystem::free_bytes(const std::string& path) const {
   return disk_->capacity_bytes > disk_->used_bytes ? disk_->capacity_bytes - disk_->used_bytes : 0;
 }
 
+Result<std::uint64_t> SimFileSystem::total_bytes(const std::string& path) const {
+  const std::lock_guard guard(disk_->mutex);
+  POLYLOG_TRY(disk_->find("total_bytes", path));
+  return disk_->capacity_bytes;
+}
+
 std::uint64_t SimFileSystem::steps() const {
   const std::lock_guard guard(disk_->mutex);
   return disk_->steps;

@@ -84,6 +84,7 @@ class SimFileSystem final : public FileSystem {
   Result<std::unique_ptr<Lock>> lock(const std::string& path) override;
   Result<std::unique_ptr<Volume>> open_volume(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) const override;
+  Result<std::uint64_t> total_bytes(const std::string& path) const override;
 
   // Failing. From step `step` on every call fails with Errc::io "power is off"; that step itself
   // fails too, but with `applied` it took effect. 0 means never.

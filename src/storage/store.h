@@ -118,7 +118,7 @@ class PartitionLog {
   virtual ProducerState::Check check_producer(const BatchInfo& batch) const = 0;
   virtual void expire_producers(Timestamp before) = 0;
 
-  virtual std::uint64_t size_bytes() const = 0;  // of all its data files
+  virtual std::uint64_t size_bytes() const = 0;  // of its data; an estimate in a shared log
   virtual void configure(const LogConfig& config) = 0;
   virtual std::shared_ptr<Log> log() const = 0;
 };
@@ -165,6 +165,25 @@ class TransactionIndex {
                                                           OffsetRange range) const = 0;
 };
 
+// Optional facility: finds records by a key or id that their producer gave them.
+class KeyIndex {
+ public:
+  struct KeyQuery {
+    std::string topic;
+    std::string key;  // a key, or the producer's unique id of the message
+    Timestamp from{0};                // stored within [from, to]
+    Timestamp to{INT64_MAX};
+    std::size_t records_max = 32;     // matches, not candidates
+  };
+  struct Found {
+    TopicPartition partition;
+    Batch record;  // one native frame
+  };
+  virtual ~KeyIndex() = default;
+  // Newest first. Waits for disk.
+  virtual Result<std::vector<Found>> find_by_key(const KeyQuery& query) const = 0;
+};
+
 struct Retained {
   std::uint64_t segments_removed = 0;
   std::uint64_t bytes_removed = 0;
@@ -192,11 +211,16 @@ class Store {
   // recovery checkpoint. Waits for disk.
   virtual Result<void> checkpoint() = 0;
 
+  // Work about once a second: index entries that wait in memory go to their files, the next file
+  // is made ready, whole files expire. One call at a time. Waits for disk.
+  virtual Result<void> tend([[maybe_unused]] Timestamp now) { return {}; }
+
   // A clean stop: everything synced, every progress file written, the clean mark last. No
   // method may be called afterwards. A store destroyed without close() is an unclean stop.
   virtual Result<void> close() = 0;
 
   virtual const TransactionIndex* transactions() const { return nullptr; }
+  virtual const KeyIndex* key_index() const { return nullptr; }
 };
 
 // What opening found out. Logged by the caller, line by line.
@@ -209,6 +233,26 @@ struct Recovery {
   std::vector<std::string> notes;  // quarantined damage, foreign directories, void sidecars
 };
 
+// What only a layout with one shared log acts on; named after RocketMQ's settings.
+struct SharedLogConfig {
+  std::int64_t commit_log_file_bytes = 1073741824;   // mappedFileSizeCommitLog
+  std::int64_t queue_file_bytes = 6'000'000;         // mappedFileSizeConsumeQueue
+  std::int64_t body_bytes_max = 4'194'304;           // maxMessageSize
+  std::int64_t reserved_ms = 72LL * 3600 * 1000;     // fileReservedTime
+  std::vector<int> delete_hours = {4};               // deleteWhen, local time
+  int disk_ratio_max = 75;                           // diskMaxUsedSpaceRatio, percent
+  int disk_ratio_forced = 85;                        // diskSpaceCleanForciblyRatio
+  bool forced_deletion = false;                      // cleanFileForciblyEnable
+  bool index_enabled = true;                         // messageIndexEnable
+  std::int32_t index_slots = 5'000'000;              // maxHashSlotNum
+  std::int32_t index_entries = 20'000'000;           // maxIndexNum
+  std::int64_t queue_flush_interval_ms = 1000;       // flushIntervalConsumeQueue
+  int files_ahead = 1;                               // commit log files made ready ahead
+  std::string delay_levels =                         // messageDelayLevel
+      "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h";
+  std::string store_host = "127.0.0.1:10911";        // address and port in message ids
+};
+
 struct StoreConfig {
   std::string directory;          // the layout's own: DATA/kafka
   std::string sidecar_directory;  // DATA/sidecar
@@ -216,6 +260,8 @@ struct StoreConfig {
   Uuid cluster_id;
   std::size_t open_files_max = 4096;  // descriptors the store may keep for itself
   LogConfig defaults;                 // for directories found without settings
+  std::size_t recovery_threads = 1;   // that open() may use
+  SharedLogConfig shared;
 };
 
 struct Opened {

@@ -43,10 +43,14 @@ void encode_all(SidecarState& state, std::uint32_t& next_id, std::vector<std::ui
     for (const auto& [base, file] : note.files) {
       if (file.sealed) add(sidecar_type::sealed, encode_sealed(note.id, base, *file.sealed));
     }
+    for (const EpochList::Entry& entry : note.epochs) {
+      add(sidecar_type::epoch_start, encode_epoch_start(note.id, entry));
+    }
     if (note.recovery) {
       add(sidecar_type::recovery_point, encode_recovery_point(note.id, *note.recovery));
     }
   }
+  for (const auto& [id, note] : state.queues) add(sidecar_type::queue, encode_queue(id, note));
   if (state.clean) add(sidecar_type::clean_stop, {});
 }
 
@@ -146,6 +150,27 @@ void Sidecar::config(std::uint32_t id, const LogConfig& config) {
 void Sidecar::clean_stop() {
   const std::lock_guard lock(mutex_);
   append(sidecar_type::clean_stop, {});
+}
+
+Result<void> Sidecar::epoch_start(std::uint32_t id, const EpochList::Entry& entry) {
+  const std::lock_guard lock(mutex_);
+  if (append(sidecar_type::epoch_start, encode_epoch_start(id, entry))) return {};
+  return fail(Errc::no_space, path_ + ": sidecar is not writable");
+}
+
+Result<void> Sidecar::queue(const TopicPartition& id, const QueueNote& note) {
+  const std::lock_guard lock(mutex_);
+  if (append(sidecar_type::queue, encode_queue(id, note))) return {};
+  return fail(Errc::no_space, path_ + ": sidecar is not writable");
+}
+
+Result<void> Sidecar::queue_synced(const TopicPartition& id, const QueueNote& note) {
+  return append_synced(sidecar_type::queue, encode_queue(id, note));
+}
+
+fs::FilePtr Sidecar::file() const {
+  const std::lock_guard lock(mutex_);
+  return file_;
 }
 
 Result<void> Sidecar::mark(const FileIdentity& progress_file) {

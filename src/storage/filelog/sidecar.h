@@ -63,11 +63,24 @@ struct LogNote {
   std::map<std::int64_t, FileNote> files;
   std::optional<RecoveryPoint> recovery;
   std::optional<LogConfig> config;
+  std::vector<EpochList::Entry> epochs;  // of a layout whose bytes don't carry them
+};
+
+// What a shared log's own files don't tell of one of its partitions. Unlike the rest here it is
+// a fact, not a lower bound: it is durable before, or in the same round as, what relies on it.
+struct QueueNote {
+  Uuid topic;
+  std::int64_t birth = 0;  // frames of that name below this position belong to an earlier topic
+  std::int64_t start = 0;  // log start offset, where DeleteRecords or retention raised it
+  bool removed = false;    // frames below `birth` exist still, the partition does not
+  LogConfig config;
+  bool operator==(const QueueNote&) const = default;
 };
 
 // Everything a sidecar file says, by log name (kafka: the partition directory's name).
 struct SidecarState {
   std::map<std::string, LogNote> logs;
+  std::map<TopicPartition, QueueNote> queues;
   // Identities of the layout's own progress file that we may have left behind: the last two
   // written. Any other one there means that another program has run on the directory since.
   std::vector<FileIdentity> marks;
@@ -103,9 +116,15 @@ class Sidecar {
   void config(std::uint32_t id, const LogConfig& config);
   void clean_stop();
 
+  // Facts: the caller syncs file() with the round that relies on them. no_space: not noted.
+  Result<void> epoch_start(std::uint32_t id, const EpochList::Entry& entry);
+  Result<void> queue(const TopicPartition& id, const QueueNote& note);
+  fs::FilePtr file() const;
+
   // Synced before they return: what follows them must not become durable first.
   Result<void> mark(const FileIdentity& progress_file);
   Result<void> cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes, LogPosition end);
+  Result<void> queue_synced(const TopicPartition& id, const QueueNote& note);
 
   // Replaces the file by one that says exactly `state` (ids are given anew and written back).
   Result<void> rewrite(SidecarState& state);

@@ -21,6 +21,28 @@ FileIdentity read_identity(ByteReader& reader) {
   return identity;
 }
 
+void write_config(ByteWriter& writer, const LogConfig& config) {
+  for (const std::int64_t value :
+       {config.segment_bytes, config.segment_ms, config.segment_jitter_ms,
+        config.segment_index_bytes, config.index_interval_bytes, config.retention_bytes,
+        config.retention_ms, config.file_delete_delay_ms}) {
+    writer.i64(value);
+  }
+  writer.u8(config.retention_suspended ? 1 : 0);
+}
+
+LogConfig read_config(ByteReader& reader) {
+  LogConfig config;
+  for (std::int64_t* const value :
+       {&config.segment_bytes, &config.segment_ms, &config.segment_jitter_ms,
+        &config.segment_index_bytes, &config.index_interval_bytes, &config.retention_bytes,
+        &config.retention_ms, &config.file_delete_delay_ms}) {
+    *value = reader.i64();
+  }
+  config.retention_suspended = reader.u8() != 0;
+  return config;
+}
+
 constexpr std::size_t block_entry_bytes = 8;
 constexpr std::size_t epoch_entry_bytes = 12;
 
@@ -115,13 +137,7 @@ std::vector<std::uint8_t> encode_recovery_point(std::uint32_t id, const Recovery
 std::vector<std::uint8_t> encode_config(std::uint32_t id, const LogConfig& config) {
   ByteWriter writer;
   writer.u32(id);
-  for (const std::int64_t value :
-       {config.segment_bytes, config.segment_ms, config.segment_jitter_ms,
-        config.segment_index_bytes, config.index_interval_bytes, config.retention_bytes,
-        config.retention_ms, config.file_delete_delay_ms}) {
-    writer.i64(value);
-  }
-  writer.u8(config.retention_suspended ? 1 : 0);
+  write_config(writer, config);
   return writer.take_bytes();
 }
 
@@ -148,6 +164,27 @@ std::vector<std::uint8_t> encode_cut(std::uint32_t id, std::int64_t base, std::u
   return writer.take_bytes();
 }
 
+std::vector<std::uint8_t> encode_epoch_start(std::uint32_t id, const EpochList::Entry& entry) {
+  ByteWriter writer;
+  writer.u32(id);
+  writer.i32(entry.epoch.value());
+  writer.i64(entry.start.value());
+  return writer.take_bytes();
+}
+
+std::vector<std::uint8_t> encode_queue(const TopicPartition& id, const QueueNote& note) {
+  ByteWriter writer;
+  writer.u16(static_cast<std::uint16_t>(id.topic.size()));
+  writer.text(id.topic);
+  writer.i32(id.partition);
+  writer.bytes(note.topic.bytes);
+  writer.i64(note.birth);
+  writer.i64(note.start);
+  writer.u8(note.removed ? 1 : 0);
+  write_config(writer, note.config);
+  return writer.take_bytes();
+}
+
 LogNote* SidecarDecoder::find(std::uint32_t id) {
   const auto name = names_.find(id);
   if (name == names_.end()) return nullptr;
@@ -165,6 +202,8 @@ bool SidecarDecoder::apply(std::uint8_t type, ByteView payload) {
     case sidecar_type::config: return apply_config(payload);
     case sidecar_type::cut: return apply_cut(payload);
     case sidecar_type::epoch: return apply_epoch(payload);
+    case sidecar_type::epoch_start: return apply_epoch_start(payload);
+    case sidecar_type::queue: return apply_queue(payload);
     case sidecar_type::sealed:
     case sidecar_type::files_dropped:
     case sidecar_type::end_log:
@@ -247,14 +286,7 @@ bool SidecarDecoder::apply_recovery_point(ByteView payload) {
 bool SidecarDecoder::apply_config(ByteView payload) {
   ByteReader reader(payload);
   const std::uint32_t id = reader.u32();
-  LogConfig config;
-  for (std::int64_t* const value :
-       {&config.segment_bytes, &config.segment_ms, &config.segment_jitter_ms,
-        &config.segment_index_bytes, &config.index_interval_bytes, &config.retention_bytes,
-        &config.retention_ms, &config.file_delete_delay_ms}) {
-    *value = reader.i64();
-  }
-  config.retention_suspended = reader.u8() != 0;
+  const LogConfig config = read_config(reader);
   if (!reader.ok()) return false;
   if (LogNote* const note = find(id)) note->config = config;
   return true;
@@ -266,6 +298,38 @@ bool SidecarDecoder::apply_epoch(ByteView payload) {
   const LeaderEpoch announced(reader.i32());
   if (!reader.ok()) return false;
   if (LogNote* const note = find(id)) note->announced = std::max(note->announced, announced);
+  return true;
+}
+
+bool SidecarDecoder::apply_epoch_start(ByteView payload) {
+  ByteReader reader(payload);
+  const std::uint32_t id = reader.u32();
+  EpochList::Entry entry;
+  entry.epoch = LeaderEpoch(reader.i32());
+  entry.start = LogPosition(reader.i64());
+  if (!reader.ok()) return false;
+  if (LogNote* const note = find(id)) {
+    EpochList epochs(std::move(note->epochs));
+    epochs.assign(entry.epoch, entry.start);
+    note->epochs = epochs.entries();
+  }
+  return true;
+}
+
+bool SidecarDecoder::apply_queue(ByteView payload) {
+  ByteReader reader(payload);
+  TopicPartition id;
+  id.topic = std::string(reader.text(reader.u16()));
+  id.partition = reader.i32();
+  QueueNote note;
+  const ByteView topic = reader.bytes(note.topic.bytes.size());
+  note.birth = reader.i64();
+  note.start = reader.i64();
+  note.removed = reader.u8() != 0;
+  note.config = read_config(reader);
+  if (!reader.ok()) return false;
+  std::copy(topic.begin(), topic.end(), note.topic.bytes.begin());
+  state_.queues[std::move(id)] = note;
   return true;
 }
 
@@ -284,6 +348,7 @@ bool SidecarDecoder::apply_cut(ByteView payload) {
   const auto file = note->files.find(base);
   if (file != note->files.end() && file->second.sums.size() > bytes) note->files.erase(file);
   if (note->recovery && note->recovery->offset > end.value()) note->recovery.reset();
+  std::erase_if(note->epochs, [end](const auto& entry) { return entry.start >= end; });
   return true;
 }
 

@@ -24,6 +24,8 @@ inline constexpr std::uint8_t mark = 8;
 inline constexpr std::uint8_t cut = 9;
 inline constexpr std::uint8_t clean_stop = 10;
 inline constexpr std::uint8_t epoch = 11;
+inline constexpr std::uint8_t epoch_start = 12;
+inline constexpr std::uint8_t queue = 13;
 }  // namespace sidecar_type
 
 std::vector<std::uint8_t> encode_begin_log(std::uint32_t id, const Uuid& topic,
@@ -40,6 +42,8 @@ std::vector<std::uint8_t> encode_epoch(std::uint32_t id, LeaderEpoch announced);
 std::vector<std::uint8_t> encode_mark(const FileIdentity& identity);
 std::vector<std::uint8_t> encode_cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes,
                                      LogPosition end);
+std::vector<std::uint8_t> encode_epoch_start(std::uint32_t id, const EpochList::Entry& entry);
+std::vector<std::uint8_t> encode_queue(const TopicPartition& id, const QueueNote& note);
 
 // Applies records to a state, in file order.
 class SidecarDecoder {
@@ -57,6 +61,8 @@ class SidecarDecoder {
   bool apply_epoch(ByteView payload);
   bool apply_small(std::uint8_t type, ByteView payload);
   bool apply_cut(ByteView payload);
+  bool apply_epoch_start(ByteView payload);
+  bool apply_queue(ByteView payload);
 
   SidecarState& state_;
   std::unordered_map<std::uint32_t, std::string> names_;

@@ -5,7 +5,7 @@
 #include "format/kafka/snapshot.h"
 #include "storage/filelog/retention.h"
 #include "storage/kafka/log.h"
-#include "storage/kafka/producer_note.h"
+#include "storage/filelog/producer_note.h"
 
 // What of a KafkaLog runs beside the appends, on threads that may wait: sync rounds, sealing,
 // checkpoints, retention, the clean stop.

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
 
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
@@ -122,14 +125,17 @@ class StoreOpening {
     return {};
   }
 
+  // Partitions don't depend on each other, and on a cold disk each of them waits for a dozen reads.
   Result<void> load_partitions() {
-    for (const TopicPartition& id : partitions_) {
-      auto loaded = load_partition(id);
-      if (loaded) continue;
-      // One partition that can't be opened must not keep the others from being served.
-      report_.notes.push_back(store_->directory_of(id) +
-                              " is not served: " + loaded.error().to_string());
-    }
+    const std::size_t most = std::min(config_.recovery_threads, partitions_.size());
+    std::atomic<std::size_t> next{0};
+    const auto work = [this, &next] {
+      for (std::size_t i = next++; i < partitions_.size(); i = next++) load_one(partitions_[i]);
+    };
+    std::vector<std::thread> helpers;
+    for (std::size_t i = 1; i < most; ++i) helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
     for (const std::string& name : doomed_) {
       if (auto removed = fs::remove_tree(fs_, store_->path(name)); !removed) {
         report_.notes.push_back(removed.error().to_string());
@@ -138,7 +144,25 @@ class StoreOpening {
     return {};
   }
 
-  Result<void> load_partition(const TopicPartition& id) {
+  void load_one(const TopicPartition& id) {
+    Recovery report;
+    auto loaded = load_partition(id, report);
+    const std::lock_guard lock(report_mutex_);
+    report_.bytes_scanned += report.bytes_scanned;
+    report_.bytes_truncated += report.bytes_truncated;
+    report_.indexes_rebuilt += report.indexes_rebuilt;
+    report_.notes.insert(report_.notes.end(), report.notes.begin(), report.notes.end());
+    if (loaded) {
+      store_->logs_.emplace(id, std::move(*loaded));
+    } else {
+      // One partition that can't be opened must not keep the others from being served.
+      report_.notes.push_back(store_->directory_of(id) +
+                              " is not served: " + loaded.error().to_string());
+    }
+  }
+
+  Result<std::shared_ptr<KafkaLog>> load_partition(const TopicPartition& id,
+                                                   Recovery& report) const {
     const std::string directory = store_->directory_of(id);
     POLYLOG_ASSIGN(bytes,
                    fs::read_file(fs_, fs::join(directory, format::kafka::partition_metadata_file),
@@ -162,9 +186,8 @@ class StoreOpening {
       evidence.log_start = at->second;
     }
     auto log = std::make_shared<KafkaLog>(store_->context_, id, topic, directory, config);
-    POLYLOG_TRY(log->recover(evidence, report_));
-    store_->logs_.emplace(id, std::move(log));
-    return {};
+    POLYLOG_TRY(log->recover(evidence, report));
+    return log;
   }
 
   // One round for everything that recovery wrote, before anything is served.
@@ -185,6 +208,7 @@ class StoreOpening {
   fs::FileSystem& fs_;
   const StoreConfig& config_;
   std::unique_ptr<KafkaStore> store_;
+  std::mutex report_mutex_;  // while partitions are being loaded: guards the report and the map
   Recovery report_;
   std::vector<TopicPartition> partitions_;
   std::vector<std::string> doomed_;

@@ -6,7 +6,7 @@
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
 #include "format/kafka/snapshot.h"
-#include "storage/kafka/producer_note.h"
+#include "storage/filelog/producer_note.h"
 
 namespace polylog::storage::kafka {
 namespace {

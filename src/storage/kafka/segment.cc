@@ -227,49 +227,16 @@ Result<std::vector<AbortedTransaction>> Segment::aborted() const {
   return all;
 }
 
-void Segment::expect(const BlockSums& sums_in) {
-  const std::lock_guard lock(check_mutex_);
-  expected_ = sums_in;
-  // The partial last block is checked too, as long as nothing was appended to it.
-  unchecked_.assign(expected_.blocks().size(), true);
-  mismatched_.assign(expected_.blocks().size(), false);
-}
+void Segment::expect(const BlockSums& sums_in) { check_ = std::make_shared<BlockCheck>(sums_in); }
 
 Result<bool> Segment::blocks_match(std::uint64_t from, std::uint64_t to, bool wait) const {
-  constexpr std::uint64_t block_bytes = BlockSums::block_bytes;
-  const std::lock_guard lock(check_mutex_);
-  bool match = true;
-  std::vector<std::uint8_t> block;
-  for (std::uint64_t i = from / block_bytes; i * block_bytes < to; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (at >= unchecked_.size()) break;
-    if (unchecked_[at]) {
-      block.resize(block_bytes);
-      POLYLOG_ASSIGN(file, data());
-      POLYLOG_ASSIGN(got, file->read(i * block_bytes, block, wait));
-      if (got < block.size() && !wait) {
-        return fail(Errc::would_block, "block not in memory");
-      }
-      mismatched_[at] = crc32c(ByteView(block).first(got)) != expected_.blocks()[at].crc;
-      unchecked_[at] = false;
-    }
-    match = match && !mismatched_[at];
-  }
-  return match;
+  if (check_ == nullptr) return true;
+  POLYLOG_ASSIGN(file, data());
+  return check_->match(*file, from, to, wait);
 }
 
 std::optional<std::uint64_t> Segment::next_frame_after(std::uint64_t position) const {
-  constexpr std::uint64_t block_bytes = BlockSums::block_bytes;
-  const std::lock_guard lock(check_mutex_);
-  const auto& blocks = expected_.blocks();
-  for (std::uint64_t i = position / block_bytes; i <= blocks.size(); ++i) {
-    const BlockSums::Block& block =
-        i < blocks.size() ? blocks[static_cast<std::size_t>(i)] : expected_.tail();
-    if (block.first_frame == BlockSums::no_frame) continue;
-    const std::uint64_t start = i * block_bytes + block.first_frame;
-    if (start > position && start < expected_.size()) return start;
-  }
-  return std::nullopt;
+  return check_ == nullptr ? std::nullopt : check_->next_frame_after(position);
 }
 
 Result<void> Segment::count_entries() {

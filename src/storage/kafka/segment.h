@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +11,7 @@
 #include "format/kafka/names.h"
 #include "format/kafka/record_batch.h"
 #include "record/producers.h"
+#include "storage/filelog/block_check.h"
 #include "storage/filelog/block_sums.h"
 #include "storage/filelog/file_cache.h"
 #include "storage/filelog/scan.h"
@@ -126,7 +127,7 @@ class Segment {
   std::uint32_t reported_blocks = 0;  // told to the sidecar
   BlockSums sums;                     // of [0, size), or of the trusted prefix after a start
 
-  // Sums to check on first read from disk, loaded from the sidecar. Guarded by check_mutex.
+  // Sums to check on first read from disk, loaded from the sidecar. Before the log is served.
   void expect(const BlockSums& sums_in);
 
  private:
@@ -136,10 +137,7 @@ class Segment {
 
   SegmentContext context_;
   const std::string directory_;
-  mutable std::mutex check_mutex_;
-  mutable std::vector<bool> unchecked_;
-  mutable std::vector<bool> mismatched_;
-  BlockSums expected_;
+  std::shared_ptr<const BlockCheck> check_;  // null: nothing is known of what was on disk
 };
 
 }  // namespace polylog::storage::kafka

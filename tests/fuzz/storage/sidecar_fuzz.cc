@@ -2,7 +2,7 @@
 
 #include "base/crc.h"
 #include "storage/filelog/sidecar_codec.h"
-#include "storage/kafka/producer_note.h"
+#include "storage/filelog/producer_note.h"
 
 // The sidecar as it is found, record payloads behind the checksum's back, and producer notes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -16,10 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::uint8_t type = 1; size > 4 && type <= storage::sidecar_type::clean_stop; ++type) {
     decoder.apply(type, bytes);
   }
-  const auto producers = storage::kafka::decode_producers(bytes);
+  const auto producers = storage::decode_producers(bytes);
   if (producers) {
     const auto again =
-        storage::kafka::decode_producers(storage::kafka::encode_producers(*producers));
+        storage::decode_producers(storage::encode_producers(*producers));
     POLYLOG_ASSERT(again && again->entries().size() == producers->entries().size());
   }
   return 0;

@@ -1,9 +1,9 @@
-#include "storage/kafka/producer_note.h"
+#include "storage/filelog/producer_note.h"
 
 #include "bytes/reader.h"
 #include "bytes/writer.h"
 
-namespace polylog::storage::kafka {
+namespace polylog::storage {
 namespace {
 
 constexpr std::size_t entry_bytes_min = 8 + 2 + 4 + 8 + 8 + 1;
@@ -62,4 +62,4 @@ Result<ProducerState> decode_producers(ByteView bytes) {
   return producers;
 }
 
-}  // namespace polylog::storage::kafka
+}  // namespace polylog::storage
