@@ -1,0 +1,481 @@
+#include "storage/rocketmq/queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "bytes/endian.h"
+#include "storage/rocketmq/log.h"
+
+namespace polylog::storage::rocketmq {
+
+namespace stored = format::rocketmq;
+
+namespace {
+
+// How many entries one read of a queue takes at most: bounds memory, and a page of the file.
+constexpr std::size_t entries_per_read = 2048;
+constexpr std::size_t times_per_read = 256;
+
+std::int64_t min_record_bytes() { return static_cast<std::int64_t>(stored::fixed_bytes_min); }
+
+}  // namespace
+
+// Records that follow each other in one file under one epoch.
+struct Queue::Run {
+  std::int64_t offset;    // of the first
+  std::int64_t position;  // of the first
+  std::int64_t bytes;
+  std::int32_t records;
+  LeaderEpoch epoch;
+};
+
+Queue::Queue(std::shared_ptr<SharedLog> log, TopicPartition id, std::string stored_topic,
+             const QueueFilesContext& files, std::string directory, const QueueNote& note)
+    : log_(std::move(log)),
+      id_(std::move(id)),
+      stored_topic_(std::move(stored_topic)),
+      note_(note),
+      files_(files, std::move(directory)) {}
+
+OffsetRange Queue::offsets() const {
+  const std::lock_guard lock(log_->mutex_);
+  return {Offset(std::min(start_locked(), end_)), Offset(end_)};
+}
+
+std::shared_ptr<Log> Queue::log() const { return log_; }
+
+Result<Staged> Queue::append(Batch batch) { return log_->stage(*this, batch); }
+
+void Queue::add(const Entry& entry, std::int64_t born_ms) {
+  pending_.push_back(entry);
+  added_bytes_ += static_cast<std::uint64_t>(entry.size);
+  ++added_;
+  born_times_.note(end_, born_ms);
+  ++end_;
+  last_end_ = std::max(last_end_, entry.end());
+}
+
+void Queue::cut_entries(std::int64_t end) {
+  if (end >= end_) return;
+  if (end <= flushed_) {
+    pending_.clear();
+    flushed_ = end;
+  } else {
+    pending_.resize(static_cast<std::size_t>(end - flushed_));
+  }
+  end_ = staged_end_ = end;
+  first_ = std::min(first_, end);
+  born_times_.cut(end);
+}
+
+Result<std::vector<Queue::Entry>> Queue::entries(std::int64_t from, std::size_t count,
+                                                 bool wait) const {
+  std::vector<Entry> found;
+  for (;;) {
+    std::size_t in_files = 0;
+    {
+      const std::lock_guard lock(log_->mutex_);
+      const std::int64_t at = from + static_cast<std::int64_t>(found.size());
+      const std::int64_t left =
+          std::min(static_cast<std::int64_t>(count - found.size()), end_ - at);
+      if (left <= 0) return found;
+      if (at >= flushed_) {
+        const auto first = pending_.begin() + (at - flushed_);
+        found.insert(found.end(), first, first + left);
+        return found;
+      }
+      in_files = static_cast<std::size_t>(std::min(left, flushed_ - at));
+    }
+    const std::int64_t at = from + static_cast<std::int64_t>(found.size());
+    POLYLOG_ASSIGN(read, files_.read(at, in_files, wait));
+    found.insert(found.end(), read.begin(), read.end());
+    if (read.size() < in_files) {
+      return fail(Errc::corrupt, files_.directory() + ": entry " +
+                                     std::to_string(at + static_cast<std::int64_t>(read.size())) +
+                                     " is missing");
+    }
+  }
+}
+
+Result<std::int64_t> Queue::partition_point(std::int64_t low, std::int64_t high,
+                                            const Holds& holds) const {
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    POLYLOG_ASSIGN(found, entries(middle, 1, true));
+    if (found.empty()) return fail(Errc::corrupt, files_.directory() + ": shorter than it was");
+    Result<bool> held = holds(found.front());
+    if (!held) return fail(std::move(held).error());
+    if (*held) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+Result<std::int64_t> Queue::count_below(LogPosition position) const {
+  std::int64_t low = 0, high = 0;
+  {
+    const std::lock_guard lock(log_->mutex_);
+    if (position.value() >= last_end_) return end_;
+    const auto beyond = std::partition_point(
+        pending_.begin(), pending_.end(),
+        [&](const Entry& entry) { return entry.filler() || entry.end() <= position.value(); });
+    if (beyond != pending_.begin()) return flushed_ + (beyond - pending_.begin());
+    low = first_;
+    high = flushed_;
+  }
+  return partition_point(std::min(low, high), high, [&](const Entry& entry) -> Result<bool> {
+    return entry.filler() || entry.end() <= position.value();
+  });
+}
+
+Offset Queue::offset_at(LogPosition position) const {
+  const auto count = count_below(position);
+  // Its index does not read: nothing of the queue is vouched for.
+  return count ? Offset(*count) : offsets().start;
+}
+
+EpochEnd Queue::end_of_epoch(LeaderEpoch epoch) const {
+  EpochEnd end;
+  LogPosition log_end;
+  {
+    const std::lock_guard lock(log_->mutex_);
+    log_end = LogPosition(log_->written_end_);
+    end = log_->epochs_.end_of(epoch, log_end);
+  }
+  if (end.epoch == no_epoch) return end;
+  end.end = LogPosition(end.end >= log_end ? offsets().end.value() : offset_at(end.end).value());
+  return end;
+}
+
+// Asked where requests run: does not wait, and says "unknown" rather than read from the device.
+LeaderEpoch Queue::first_epoch() const {
+  const std::int64_t start = offsets().start.value();
+  {
+    const std::lock_guard lock(log_->mutex_);
+    if (start >= end_ || log_->epochs_.entries().size() <= 1) return log_->epochs_.latest();
+  }
+  const auto first = entries(start, 1, false);
+  if (!first || first->empty()) return no_epoch;
+  const std::lock_guard lock(log_->mutex_);
+  return log_->epochs_.at(LogPosition(first->front().physical_offset));
+}
+
+ProducerState::Check Queue::check_producer(const BatchInfo& batch) const {
+  const std::lock_guard lock(log_->mutex_);
+  return producers_.check(batch);
+}
+
+void Queue::expire_producers(Timestamp before) {
+  const std::lock_guard lock(log_->mutex_);
+  producers_.expire(before);
+}
+
+// An estimate: the records it has at the size of those that were added since the start.
+std::uint64_t Queue::size_bytes() const {
+  const std::lock_guard lock(log_->mutex_);
+  if (added_ == 0) return 0;
+  const auto records = static_cast<std::uint64_t>(end_ - std::min(start_locked(), end_));
+  return records * (added_bytes_ / added_);
+}
+
+void Queue::configure(const LogConfig& config) {
+  const std::lock_guard lock(log_->mutex_);
+  note_.config = config;
+  if (log_->sidecar_->queue(id_, note_)) log_->facts_dirty_ = true;
+}
+
+Result<void> Queue::advance_start(Offset start) {
+  const std::lock_guard sync_lock(log_->sync_mutex_);
+  QueueNote note;
+  {
+    const std::lock_guard lock(log_->mutex_);
+    if (start.value() > end_) {
+      return fail(Errc::out_of_range, "offset " + std::to_string(start.value()) +
+                                          " is beyond the log end " + std::to_string(end_));
+    }
+    if (start.value() <= start_locked()) return {};
+    note = note_;
+  }
+  note.start = start.value();
+  if (auto noted = log_->sidecar_->queue_synced(id_, note); !noted) {
+    if (noted.error().code != Errc::no_space) log_->fail_log();
+    return noted;
+  }
+  const std::lock_guard lock(log_->mutex_);
+  note_.start = std::max(note_.start, note.start);
+  return {};
+}
+
+Result<void> Queue::expire(Offset visible, Timestamp now) {
+  LogConfig config;
+  {
+    const std::lock_guard lock(log_->mutex_);
+    config = note_.config;
+  }
+  if (config.retention_suspended) return {};
+  Offset start = offsets().start;
+  if (config.retention_ms >= 0) {
+    POLYLOG_ASSIGN(kept, offset_by_store_time(now - config.retention_ms, Bound::lower));
+    start = std::max(start, kept);
+  }
+  if (config.retention_bytes >= 0) {
+    POLYLOG_ASSIGN(kept, first_within(static_cast<std::uint64_t>(config.retention_bytes)));
+    start = std::max(start, kept);
+  }
+  start = std::min(start, visible);
+  const std::lock_guard lock(log_->mutex_);
+  if (start.value() <= start_locked()) return {};
+  note_.start = start.value();
+  // Not synced: worked out again after a crash.
+  if (log_->sidecar_->queue(id_, note_)) log_->facts_dirty_ = true;
+  return {};
+}
+
+// The first offset of the newest records that come to `bytes` together.
+Result<Offset> Queue::first_within(std::uint64_t bytes) const {
+  const OffsetRange range = offsets();
+  std::uint64_t sum = 0;
+  for (std::int64_t end = range.end.value(); end > range.start.value();) {
+    const std::int64_t from = std::max<std::int64_t>(
+        range.start.value(), end - static_cast<std::int64_t>(entries_per_read));
+    POLYLOG_ASSIGN(some, entries(from, static_cast<std::size_t>(end - from), true));
+    for (auto entry = some.rbegin(); entry != some.rend(); ++entry) {
+      if (!entry->filler()) sum += static_cast<std::uint64_t>(entry->size);
+      if (sum > bytes) return Offset(from + (some.rend() - entry));
+    }
+    end = from;
+  }
+  return range.start;
+}
+
+// ------------------------------------------------------------------------------------- reading
+
+Result<std::vector<Queue::Run>> Queue::plan_runs(std::int64_t from, OffsetRange range,
+                                                 const ReadLimits& limits,
+                                                 std::int64_t& next) const {
+  std::vector<Run> runs;
+  const auto most = std::min<std::size_t>(
+      entries_per_read, limits.bytes_max / static_cast<std::size_t>(min_record_bytes()) + 1);
+  const auto count =
+      std::min<std::size_t>(most, static_cast<std::size_t>(range.end.value() - from));
+  POLYLOG_ASSIGN(found, entries(from, std::min(count, limits.records_max), limits.wait));
+  next = from + static_cast<std::int64_t>(found.size());
+  const std::lock_guard lock(log_->mutex_);
+  const std::int64_t file_bytes = log_->commit_log_.file_bytes();
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Entry& entry = found[i];
+    const std::int64_t offset = from + static_cast<std::int64_t>(i);
+    if (entry.filler() || !entry.valid() || entry.physical_offset < log_->commit_log_.start()) {
+      continue;
+    }
+    const bool first = runs.empty();
+    if (bytes + entry.size > static_cast<std::int64_t>(limits.bytes_max) &&
+        !(first && limits.first_whole)) {
+      next = offset;
+      break;
+    }
+    bytes += entry.size;
+    const LeaderEpoch epoch = log_->epochs_.at(LogPosition(entry.physical_offset));
+    const bool joins = !first && runs.back().epoch == epoch &&
+                       runs.back().offset + runs.back().records == offset &&
+                       runs.back().position + runs.back().bytes == entry.physical_offset &&
+                       entry.physical_offset % file_bytes != 0;
+    if (joins) {
+      runs.back().bytes += entry.size;
+      ++runs.back().records;
+    } else {
+      runs.push_back({offset, entry.physical_offset, entry.size, 1, epoch});
+    }
+  }
+  return runs;
+}
+
+// A run's records, as far as they are what the queue says they are. Nothing: the first is not.
+Result<std::optional<Batch>> Queue::read_run(const Run& run, const ReadLimits& limits) const {
+  bool blocks_good = true;
+  Result<Slice> bytes =
+      log_->read_bytes(run.position, static_cast<std::size_t>(run.bytes), limits.wait, blocks_good);
+  if (!bytes) {
+    if (bytes.error().code != Errc::corrupt) return fail(std::move(bytes).error());
+    return std::optional<Batch>();
+  }
+  // The layout's checksum covers bodies only; for the rest the block's sum is all there is.
+  if (!blocks_good) return std::optional<Batch>();
+  Batch batch;
+  batch.format = BatchFormat::rocketmq;
+  std::size_t good = 0;
+  ByteView rest = bytes->view();
+  while (batch.info.records < run.records) {
+    const stored::FrameHead head = stored::next_frame(rest, rest.size());
+    if (head.state != stored::FrameState::complete) break;
+    const ByteView record = rest.first(static_cast<std::size_t>(head.size));
+    const Result<stored::Message> message = stored::parse(record);
+    const std::int64_t offset = run.offset + batch.info.records;
+    if (!message || message->queue_offset != offset || message->queue_id != id_.partition ||
+        message->physical_offset != run.position + static_cast<std::int64_t>(good) ||
+        message->topic != stored_topic_ || !stored::crc_matches(*message)) {
+      break;
+    }
+    batch.info.max_timestamp =
+        std::max(batch.info.max_timestamp, Timestamp(message->born_timestamp));
+    ++batch.info.records;
+    good += record.size();
+    rest = rest.subspan(record.size());
+  }
+  if (batch.info.records == 0) return std::optional<Batch>();
+  batch.info.first = Offset(run.offset);
+  batch.info.last = Offset(run.offset + batch.info.records - 1);
+  batch.info.epoch = run.epoch;
+  batch.bytes = bytes->sub(0, good);
+  return std::optional(std::move(batch));
+}
+
+Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
+  OffsetRange range = offsets();
+  range.end = std::min(range.end, limits.end);
+  if (from < range.start || from > range.end) {
+    return fail(Errc::out_of_range, "offset " + std::to_string(from.value()) + " is outside [" +
+                                        std::to_string(range.start.value()) + ", " +
+                                        std::to_string(range.end.value()) + "]");
+  }
+  std::vector<Batch> batches;
+  std::int64_t at = from.value();
+  // Records that can't be read are stepped over, as compaction's gaps are elsewhere.
+  while (batches.empty() && at < range.end.value()) {
+    std::int64_t next = at;
+    POLYLOG_ASSIGN(runs, plan_runs(at, range, limits, next));
+    for (const Run& run : runs) {
+      for (Run part = run; part.records > 0;) {
+        POLYLOG_ASSIGN(batch, read_run(part, limits));
+        std::int32_t taken = 1;
+        if (batch) {
+          taken = batch->info.records;
+          batches.push_back(std::move(*batch));
+        }
+        POLYLOG_ASSIGN(step, entries(part.offset, static_cast<std::size_t>(taken), limits.wait));
+        for (const Entry& entry : step) {
+          part.position += entry.size;
+          part.bytes -= entry.size;
+        }
+        part.offset += taken;
+        part.records -= taken;
+        if (part.records > 0 && batches.size() > 1) break;
+      }
+    }
+    if (next == at) break;  // what comes next is over the limit
+    at = next;
+  }
+  return batches;
+}
+
+// --------------------------------------------------------------------------------------- times
+
+Result<std::int64_t> Queue::born_of(const Entry& entry) const {
+  std::array<std::uint8_t, 8> bytes{};
+  POLYLOG_TRY(log_->read_into(
+      entry.physical_offset + static_cast<std::int64_t>(stored::message_at::born_timestamp),
+      bytes));
+  return load_big<std::int64_t>(bytes.data());
+}
+
+Result<std::int64_t> Queue::stored_at(const Entry& entry) const {
+  // The born host stands in between; its width is in the flags.
+  std::array<std::uint8_t, 40> bytes{};
+  POLYLOG_TRY(log_->read_into(
+      entry.physical_offset + static_cast<std::int64_t>(stored::message_at::sys_flag), bytes));
+  const auto flags = load_big<std::int32_t>(bytes.data());
+  const std::size_t host = (flags & stored::sys_flag::born_host_v6) != 0 ? 20 : 8;
+  return load_big<std::int64_t>(bytes.data() + 12 + host);
+}
+
+// First entry in [from, to) born at or after `at_ms`; `largest` becomes the largest time seen.
+Result<std::optional<std::int64_t>> Queue::scan_block(std::int64_t from, std::int64_t to,
+                                                      std::int64_t at_ms,
+                                                      std::int64_t& largest) const {
+  for (std::int64_t at = from; at < to;) {
+    POLYLOG_ASSIGN(
+        some, entries(at, std::min<std::size_t>(times_per_read, static_cast<std::size_t>(to - at)),
+                      true));
+    if (some.empty()) break;
+    for (const Entry& entry : some) {
+      if (!entry.filler()) {
+        POLYLOG_ASSIGN(born, born_of(entry));
+        largest = std::max(largest, born);
+        if (born >= at_ms) return std::optional(at);
+      }
+      ++at;
+    }
+  }
+  return std::optional<std::int64_t>();
+}
+
+// Of the entries of `block` within `range`.
+Result<std::int64_t> Queue::largest_in(std::int64_t block, OffsetRange range) const {
+  const std::int64_t begin = block * BornTimes::block_entries;
+  const std::int64_t from = std::max(begin, range.start.value());
+  const std::int64_t to = std::min(begin + BornTimes::block_entries, range.end.value());
+  const bool whole = to - from == BornTimes::block_entries;
+  if (whole) {
+    const std::lock_guard lock(log_->mutex_);
+    if (const auto known = born_times_.largest(block)) return *known;
+  }
+  std::int64_t largest = no_timestamp.value();
+  POLYLOG_TRY(scan_block(from, to, INT64_MAX, largest).map([](const auto&) {}));
+  if (whole) {
+    const std::lock_guard lock(log_->mutex_);
+    born_times_.learn(block, largest);
+  }
+  return largest;
+}
+
+Result<std::optional<TimedOffset>> Queue::offset_for_time(Timestamp at) const {
+  const OffsetRange range = offsets();
+  for (std::int64_t block = BornTimes::block_of(range.start.value());
+       block * BornTimes::block_entries < range.end.value(); ++block) {
+    POLYLOG_ASSIGN(largest, largest_in(block, range));
+    if (largest < at.value()) continue;
+    const std::int64_t begin = block * BornTimes::block_entries;
+    std::int64_t seen = 0;
+    POLYLOG_ASSIGN(offset, scan_block(std::max(begin, range.start.value()),
+                                      std::min(begin + BornTimes::block_entries, range.end.value()),
+                                      at.value(), seen));
+    if (!offset) continue;
+    POLYLOG_ASSIGN(entry, entries(*offset, 1, true));
+    POLYLOG_ASSIGN(born, born_of(entry.front()));
+    const std::lock_guard lock(log_->mutex_);
+    return std::optional(TimedOffset{Timestamp(born), Offset(*offset),
+                                     log_->epochs_.at(LogPosition(entry.front().physical_offset))});
+  }
+  return std::optional<TimedOffset>();
+}
+
+Result<std::optional<TimedOffset>> Queue::offset_of_max_timestamp() const {
+  const OffsetRange range = offsets();
+  std::int64_t largest = no_timestamp.value();
+  for (std::int64_t block = BornTimes::block_of(range.start.value());
+       block * BornTimes::block_entries < range.end.value(); ++block) {
+    POLYLOG_ASSIGN(here, largest_in(block, range));
+    largest = std::max(largest, here);
+  }
+  if (largest == no_timestamp.value()) return std::optional<TimedOffset>();
+  return offset_for_time(Timestamp(largest));
+}
+
+Result<Offset> Queue::offset_by_store_time(Timestamp at, Bound bound) const {
+  const OffsetRange range = offsets();
+  POLYLOG_ASSIGN(point, partition_point(range.start.value(), range.end.value(),
+                                        [&](const Entry& entry) -> Result<bool> {
+                                          if (entry.filler()) return true;
+                                          POLYLOG_ASSIGN(time, stored_at(entry));
+                                          return bound == Bound::lower ? time < at.value()
+                                                                       : time <= at.value();
+                                        }));
+  if (bound == Bound::lower) return Offset(point);
+  return Offset(std::max(point - 1, range.start.value()));
+}
+
+}  // namespace polylog::storage::rocketmq

@@ -1,0 +1,435 @@
+#include "storage/rocketmq/recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "bytes/endian.h"
+#include "bytes/reader.h"
+#include "format/rocketmq/message.h"
+#include "format/rocketmq/names.h"
+#include "storage/filelog/producer_note.h"
+
+namespace polylog::storage::rocketmq {
+
+namespace stored = format::rocketmq;
+
+Result<void> LogRecovery::run() {
+  adopt_notes();
+  POLYLOG_ASSIGN(start, choose_start());
+  POLYLOG_TRY(load_queue_states());
+  POLYLOG_TRY(scan_from(start));
+  if (failure_) return fail(*failure_);
+  POLYLOG_TRY(catch_up());
+  return finish();
+}
+
+const FileNote* LogRecovery::file_note(const CommitFile& file) const {
+  if (evidence_.note == nullptr) return nullptr;
+  const auto found = evidence_.note->files.find(file.base);
+  if (found == evidence_.note->files.end()) return nullptr;
+  // Another inode is another file: ours was replaced.
+  return found->second.inode == file.inode ? &found->second : nullptr;
+}
+
+std::uint64_t LogRecovery::durable_bytes(const CommitFile& file) const {
+  const FileNote* const known = file_note(file);
+  return known == nullptr ? 0 : known->sums.size();
+}
+
+// Until the scan says otherwise a file before the last one is in use as far as its sums go, or as
+// a whole.
+void LogRecovery::adopt_notes() {
+  const auto& files = log_.commit_log_.files();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    CommitFile& file = *files[i];
+    if (const FileNote* const known = file_note(file); known != nullptr) {
+      file.sums = known->sums;
+      file.check = std::make_shared<BlockCheck>(known->sums);
+    }
+    file.durable_bytes = file.sums.size();
+    file.durable_tail = file.sums.tail();
+    const bool last = i + 1 == files.size();
+    file.full = !last;
+    file.end = last || file.sums.size() > 0
+                   ? file.sums.size()
+                   : static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  }
+}
+
+// ---------------------------------------------------------------------------- where to begin
+
+Result<std::int64_t> LogRecovery::choose_start() {
+  const auto& files = log_.commit_log_.files();
+  if (evidence_.note != nullptr && evidence_.note->recovery) {
+    const RecoveryPoint& point = *evidence_.note->recovery;
+    const CommitFilePtr file = log_.commit_log_.find(point.base);
+    const bool known = file != nullptr && file->base == point.base && file_note(*file) != nullptr &&
+                       file->sums.size() >= point.position;
+    if (known || (files.empty() && point.offset == 0)) {
+      log_.last_store_time_ = std::max<std::int64_t>(point.max_timestamp.value(), 0);
+      POLYLOG_TRY(find_queue_ends(point.offset));
+      return point.offset;
+    }
+  }
+  if (!evidence_.clean) POLYLOG_TRY(log_.index_.remove_after(evidence_.index_time));
+  const std::int64_t start = log_.commit_log_.start();
+  POLYLOG_TRY(find_queue_ends(start));
+  return start;
+}
+
+// Entries for records that end at or before `limit` are known to be on disk; what stands behind
+// them is not believed, and dispatched anew.
+Result<std::int64_t> LogRecovery::last_known_end(Queue& queue, std::int64_t limit) {
+  POLYLOG_ASSIGN(extent, queue.files_.extent());
+  queue.first_ = extent.first;
+  std::int64_t low = extent.first, high = extent.capacity;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    POLYLOG_ASSIGN(found, queue.files_.read(middle, 1, true));
+    const bool holds = !found.empty() && found.front().valid() &&
+                       (found.front().filler() || found.front().end() <= limit);
+    if (holds) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+Result<void> LogRecovery::find_queue_ends(std::int64_t limit) {
+  for (const auto& [id, queue] : log_.queues_) {
+    POLYLOG_ASSIGN(end, last_known_end(*queue, limit));
+    queue->end_ = queue->staged_end_ = queue->flushed_ = end;
+    if (end == queue->first_) continue;
+    POLYLOG_ASSIGN(last, queue->files_.read(end - 1, 1, true));
+    if (last.empty()) continue;
+    if (last.front().filler()) {
+      // Filler with nothing behind it: where the queue begins is in its next message.
+      queue->end_ = queue->staged_end_ = queue->flushed_ = queue->first_ = end;
+    } else {
+      queue->last_end_ = last.front().end();
+      queue->added_ = 1;
+      queue->added_bytes_ = static_cast<std::uint64_t>(last.front().size);
+    }
+  }
+  return {};
+}
+
+Result<void> LogRecovery::load_queue_states() {
+  if (evidence_.note == nullptr || !evidence_.note->recovery) return {};
+  ByteReader reader(evidence_.note->recovery->producers);
+  while (reader.ok() && reader.remaining() > 0) {
+    TopicPartition id;
+    id.topic = std::string(reader.text(reader.u16()));
+    id.partition = reader.i32();
+    const std::int64_t end = reader.i64();
+    const ByteView bytes = reader.bytes(reader.u32());
+    if (!reader.ok()) break;
+    POLYLOG_ASSIGN(state, decode_producers(bytes));
+    const auto found = log_.queues_.find(id);
+    if (found == log_.queues_.end()) continue;
+    Queue& queue = *found->second;
+    queue.producers_ = std::move(state);
+    if (queue.end_ >= end) continue;
+    behind_.insert(&queue);
+    behind_from_ =
+        std::min(behind_from_, queue.end_ > queue.first_ ? queue.last_end_ : queue.note_.birth);
+  }
+  if (!reader.ok()) return fail(Errc::corrupt, "queue states of a recovery point do not read");
+  return {};
+}
+
+// ------------------------------------------------------------------------------------- the scan
+
+Result<void> LogRecovery::scan_from(std::int64_t position) {
+  const auto& files = log_.commit_log_.files();
+  for (std::size_t i = 0; i < files.size() && !ended_; ++i) {
+    CommitFile& file = *files[i];
+    if (file.base + log_.commit_log_.file_bytes() <= position) continue;
+    const std::uint64_t from =
+        position > file.base ? static_cast<std::uint64_t>(position - file.base) : 0;
+    POLYLOG_ASSIGN(goes_on, scan_file(file, from));
+    if (!goes_on) ended_ = true;
+  }
+  return {};
+}
+
+// False: the log ends in this file.
+Result<bool> LogRecovery::scan_file(CommitFile& file, std::uint64_t from) {
+  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  std::uint64_t position = from;
+  for (;;) {
+    const std::uint64_t begun = position;
+    POLYLOG_ASSIGN(end, scan(*file.file, position, file_bytes, MessageDecoder(), file_bytes,
+                             [&](const ScanFrame& frame) { return visit(file, frame); }));
+    if (failure_) return fail(*failure_);
+    report_.bytes_scanned += end.position - begun;
+    std::array<std::uint8_t, stored::blank_bytes> head{};
+    std::size_t got = 0;
+    if (end.position + head.size() <= file_bytes) {
+      POLYLOG_ASSIGN(read, file.file->read(end.position, head));
+      got = read;
+    }
+    const auto state = got < head.size()
+                           ? stored::FrameState::zeros
+                           : stored::next_frame(head, file_bytes - end.position).state;
+    if (state == stored::FrameState::blank) {
+      if (catching_up_) return true;
+      if (file.sums.size() == end.position) file.sums.add_frame(head);
+      file.end = end.position + stored::blank_bytes;
+      file.full = true;
+      return true;
+    }
+    if (catching_up_) return end.position >= file_bytes;
+    POLYLOG_ASSIGN(again, handle_stop(file, end, position));
+    if (!again) return file.full;
+  }
+}
+
+ScanStep LogRecovery::visit(CommitFile& file, const ScanFrame& frame) {
+  const Result<stored::Message> message = stored::parse(frame.bytes);
+  const std::int64_t position = file.base + static_cast<std::int64_t>(frame.position);
+  if (!message || message->physical_offset != position || !stored::crc_matches(*message)) {
+    return ScanStep::corrupt;
+  }
+  if (!catching_up_ && frame.position == file.sums.size()) file.sums.add_frame(frame.bytes);
+  return take(*message, frame.bytes.size()) ? ScanStep::next : ScanStep::stop;
+}
+
+bool LogRecovery::take(const stored::Message& message, std::size_t bytes) {
+  const std::int64_t position = message.physical_offset;
+  if (!catching_up_)
+    log_.last_store_time_ = std::max(log_.last_store_time_, message.store_timestamp);
+  // Prepared and rolled-back messages of old transactions are in no queue.
+  const std::int32_t transaction = message.sys_flag & stored::sys_flag::transaction_mask;
+  if (transaction == stored::sys_flag::transaction_prepared ||
+      transaction == stored::sys_flag::transaction_rollback) {
+    return true;
+  }
+  const TopicPartition id{stored::from_stored_topic(message.topic), message.queue_id};
+  if (const auto gone = log_.removed_.find(id);
+      gone != log_.removed_.end() && position < gone->second.birth) {
+    return true;  // of a topic that was deleted
+  }
+  auto found = log_.queue_for(message.topic, message.queue_id);
+  if (!found) {
+    failure_ = found.error();
+    return false;
+  }
+  Queue& queue = **found;
+  if (position < queue.note_.birth) return true;  // of an earlier topic of that name
+  if (catching_up_ != behind_.contains(&queue)) return true;
+  if (message.queue_offset < queue.end_) return true;  // its entry is there
+  if (message.queue_offset > queue.end_) fill_gap(queue, message, bytes);
+  if (!catching_up_) note_run(queue, message);
+  log_.dispatch(queue, message, bytes, position);
+  queue.staged_end_ = queue.end_;
+  return true;
+}
+
+// The messages in between can't be read any more, or went with old files: their offsets stay taken.
+// Their entries name the next message there is, so that RocketMQ, which does not compare offsets,
+// serves that one again rather than nothing.
+void LogRecovery::fill_gap(Queue& queue, const stored::Message& message, std::size_t bytes) {
+  if (queue.end_ == queue.first_ && queue.pending_.empty()) {
+    // The queue begins here; append() puts filler before its first entry.
+    queue.end_ = queue.staged_end_ = queue.flushed_ = queue.first_ = message.queue_offset;
+    return;
+  }
+  note(queue.files_.directory() + ": the messages at offsets " + std::to_string(queue.end_) +
+       " to " + std::to_string(message.queue_offset) + " no longer read and are passed over");
+  const Queue::Entry next{message.physical_offset, static_cast<std::int32_t>(bytes),
+                          stored::entry_tags_code(message, log_.delay_levels_)};
+  while (queue.end_ < message.queue_offset) {
+    queue.add(next, no_timestamp.value());
+    ++log_.pending_entries_;
+  }
+  log_.list_pending(queue);
+}
+
+// Producer state, and which batch is only partly there.
+void LogRecovery::note_run(Queue& queue, const stored::Message& message) {
+  const auto text = stored::find_property(message.properties, stored::property::kafka_producer);
+  if (!text) {
+    run_ = {};
+    return;
+  }
+  const Result<stored::ProducerPart> part = stored::parse_producer_part(*text);
+  if (!part) {
+    run_ = {};
+    return;
+  }
+  const bool follows = run_.queue == &queue && run_.producer == part->id &&
+                       run_.count == part->count && run_.met == part->index;
+  if (part->index == 0) {
+    run_ = {message.physical_offset, 0, part->count, part->id, &queue};
+  } else if (!follows) {
+    run_ = {};
+  }
+  if (run_.queue != nullptr) ++run_.met;
+  if (part->index + 1 != part->count) return;
+  if (run_.met == run_.count) run_ = {};
+  BatchInfo info;
+  info.first = Offset(message.queue_offset - part->index);
+  info.last = Offset(message.queue_offset);
+  info.records = part->count;
+  info.max_timestamp = Timestamp(message.born_timestamp);
+  info.producer.id = part->id;
+  info.producer.epoch = part->epoch;
+  info.producer.first_sequence = part->base_sequence;
+  info.producer.last_sequence = sequence_plus(part->base_sequence, part->count - 1);
+  queue.producers_.update(info, LogPosition(0));
+}
+
+// ----------------------------------------------------------------------- where it stops reading
+
+// True: go on at `position`.
+Result<bool> LogRecovery::handle_stop(CommitFile& file, const ScanEnd& end,
+                                      std::uint64_t& position) {
+  const std::uint64_t durable = durable_bytes(file);
+  const auto& files = log_.commit_log_.files();
+  const bool last = &file == files.back().get();
+  if (end.position >= durable) {
+    // Damage inside a closed file of an orderly stopped store is not where the log ends.
+    const bool later_data = !last && evidence_.clean;
+    if (later_data) {
+      note(file.path + ": nothing reads from byte " + std::to_string(end.position) +
+           " on; the rest of the file is passed over");
+      file.end = end.position;
+      file.full = true;
+      return false;
+    }
+    POLYLOG_TRY(cut(file, end.position));
+    return false;
+  }
+  const auto next =
+      file.check == nullptr ? std::nullopt : file.check->next_frame_after(end.position);
+  position = next.value_or(durable);
+  note(file.path + ": bytes " + std::to_string(end.position) + " to " + std::to_string(position) +
+       " were durable and no longer read; the messages in them are lost, the rest is served");
+  run_ = {};
+  if (position < durable) return true;
+  file.end = durable;
+  file.full = !last;
+  return false;
+}
+
+// Above the durable end: this and all behind it was never acknowledged.
+Result<void> LogRecovery::cut(CommitFile& file, std::uint64_t position) {
+  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  if (run_.queue != nullptr && run_.met < run_.count && run_.position >= file.base) {
+    const auto begins = static_cast<std::uint64_t>(run_.position - file.base);
+    // A batch that is only partly there goes as a whole.
+    if (begins >= durable_bytes(file)) position = std::min(position, begins);
+  }
+  const std::int64_t end = file.base + static_cast<std::int64_t>(position);
+  for (const auto& [id, queue] : log_.queues_) {
+    while (!queue->pending_.empty() && !queue->pending_.back().filler() &&
+           queue->pending_.back().physical_offset >= end) {
+      queue->cut_entries(queue->end_ - 1);
+    }
+    queue->last_end_ = std::min(queue->last_end_, end);
+  }
+  for (const CommitFilePtr& behind : log_.commit_log_.drop_from(file.base + 1)) {
+    POLYLOG_TRY(fs::exists(log_.fs_, behind->path) ? log_.fs_.remove(behind->path)
+                                                   : Result<void>());
+    log_.directory_dirty_ = true;
+  }
+  const auto room =
+      static_cast<std::size_t>(std::min<std::uint64_t>(stored::blank_bytes, file_bytes - position));
+  std::array<std::uint8_t, stored::blank_bytes> head{};
+  POLYLOG_TRY(file.file->read(position, MutableBytes(head).first(room)).map([](const auto&) {}));
+  if (std::any_of(head.begin(), head.end(), [](auto byte) { return byte != 0; })) {
+    report_.bytes_truncated += room;
+    head.fill(0);
+    POLYLOG_TRY(file.file->write(position, ByteView(head).first(room)));
+  }
+  if (file.sums.size() > position) POLYLOG_TRY(sum_up_to(file, position));
+  file.end = position;
+  file.full = false;
+  file.dirty = true;
+  run_ = {};
+  return {};
+}
+
+// The sums of a shortened file can't be computed from those of the longer one.
+Result<void> LogRecovery::sum_up_to(CommitFile& file, std::uint64_t position) {
+  const FileNote* const known = file_note(file);
+  file.sums.clear();
+  if (known != nullptr && known->sums.size() <= position) file.sums = known->sums;
+  return scan(*file.file, file.sums.size(), position, MessageDecoder(), position,
+              [&](const ScanFrame& frame) {
+                file.sums.add_frame(frame.bytes);
+                return ScanStep::next;
+              })
+      .map([](const auto&) {});
+}
+
+// Queues that lack messages from before the scan's start are filled from the log itself, so that
+// none is ever behind it.
+Result<void> LogRecovery::catch_up() {
+  if (behind_.empty()) return {};
+  catching_up_ = true;
+  behind_from_ = std::max(behind_from_, log_.commit_log_.start());
+  note("consume queues behind the commit log: " + std::to_string(behind_.size()) +
+       ", filled from position " + std::to_string(behind_from_) + " on");
+  report_.indexes_rebuilt += behind_.size();
+  const std::int64_t end = log_.commit_log_.end();
+  for (const CommitFilePtr& file : log_.commit_log_.files()) {
+    if (file->position() <= behind_from_ || file->base >= end) continue;
+    const std::uint64_t from =
+        behind_from_ > file->base ? static_cast<std::uint64_t>(behind_from_ - file->base) : 0;
+    POLYLOG_TRY(scan_file(*file, from).map([](const auto&) {}));
+  }
+  if (failure_) return fail(*failure_);
+  return {};
+}
+
+// Pages that look clean after a failed sync or a kill are not believed: written again, they are
+// dirty again, and the sync that follows covers them.
+Result<void> LogRecovery::rewrite(CommitFile& file) {
+  std::uint64_t at = std::min(file.durable_bytes, file.end);
+  std::vector<std::uint8_t> chunk(
+      static_cast<std::size_t>(std::min<std::uint64_t>(file.end - at, 1 << 20)));
+  while (at < file.end) {
+    const auto want =
+        static_cast<std::size_t>(std::min<std::uint64_t>(chunk.size(), file.end - at));
+    POLYLOG_ASSIGN(got, file.file->read(at, MutableBytes(chunk).first(want)));
+    if (got == 0) return fail(Errc::io, file.path + " shrank while it was read");
+    POLYLOG_TRY(file.file->write(at, ByteView(chunk).first(got)));
+    at += got;
+    file.dirty = true;
+  }
+  return {};
+}
+
+Result<void> LogRecovery::finish() {
+  for (const CommitFilePtr& file : log_.commit_log_.files()) {
+    const bool sure = evidence_.clean || file->durable_bytes >= file->end;
+    // Without a sidecar only the file the scan ended in was being written.
+    const bool scanned = evidence_.note != nullptr || file == log_.commit_log_.files().back();
+    if (!sure && scanned) POLYLOG_TRY(rewrite(*file));
+    file->durable_bytes = file->end;
+    file->durable_tail = file->sums.tail();
+  }
+  if (!log_.commit_log_.empty() && log_.commit_log_.active().full) {
+    POLYLOG_TRY(log_.roll());
+  }
+  std::int64_t end = log_.commit_log_.end();
+  // Positions that were durable are not given again, even when nothing there reads any more.
+  if (evidence_.note != nullptr && log_.commit_log_.empty()) {
+    end = std::max(end, evidence_.note->durable.value());
+  }
+  log_.written_end_ = log_.durable_end_ = end;
+  if (evidence_.note != nullptr) {
+    log_.epochs_ = EpochList(evidence_.note->epochs);
+    log_.epochs_.truncate_end(LogPosition(end));
+  }
+  log_.epoch_ = log_.epochs_.latest();
+  log_.unclean_ = !evidence_.clean;
+  return log_.raise_first_offsets();
+}
+
+}  // namespace polylog::storage::rocketmq
