@@ -20,6 +20,7 @@ namespace {
 constexpr std::int64_t first_retention_ms = 30'000;   // Kafka's too
 constexpr std::int64_t checkpoint_max_ms = 30'000;    // of the sidecar
 constexpr std::size_t partitions_per_job = 64;        // one hop to the pool serves so many
+constexpr std::int64_t tend_report_interval_ns = 60'000'000'000;
 
 // A task for a timer that does nothing once the broker is gone or stopping.
 template <typename Impl>
@@ -36,6 +37,7 @@ std::function<void()> while_alive(const std::shared_ptr<Impl>& impl, void (Impl:
 struct Broker::Impl::Sweep {
   struct Part {
     std::shared_ptr<Partition> partition;
+    storage::Store* store;
     Offset visible;
     Result<storage::Retained> retained;
   };
@@ -57,6 +59,12 @@ void Broker::Impl::start_background() {
                 while_alive(self, &Impl::expire_producers));
   reactor.every(std::min(settings.checkpoint_interval_ms, checkpoint_max_ms),
                 while_alive(self, &Impl::checkpoint));
+  const auto opened = stores.opened();
+  const bool any_shared = std::any_of(opened.begin(), opened.end(), [](const auto& each) {
+    return each.second->traits().shared_log;
+  });
+  if (!any_shared) return;
+  reactor.every(settings.shared_log.queue_flush_interval_ms, while_alive(self, &Impl::tend));
 }
 
 std::vector<std::shared_ptr<Partition>> Broker::Impl::all_partitions() const {
@@ -94,7 +102,8 @@ void Broker::Impl::retain_next(std::shared_ptr<Sweep> sweep) {
   while (sweep->next < sweep->partitions.size() && sweep->job.size() < partitions_per_job) {
     const std::shared_ptr<Partition>& partition = sweep->partitions[sweep->next++];
     if (partition->removed()) continue;
-    sweep->job.push_back({partition, partition->high_watermark(), {}});
+    storage::Store* const store = stores.of(partition->config().layout);
+    sweep->job.push_back({partition, store, partition->high_watermark(), {}});
   }
   if (sweep->job.empty() || closing) {
     retaining = false;
@@ -104,12 +113,12 @@ void Broker::Impl::retain_next(std::shared_ptr<Sweep> sweep) {
     }
     return;
   }
-  const auto work = [sweep, store = stores.kafka.get(), now = broker.clock_.now()] {
+  const auto work = [sweep, now = broker.clock_.now()] {
     for (Sweep::Part& part : sweep->job) {
       const TopicPartition& id = part.partition->id();
       // A topic deleted and made again meanwhile has the name, but not this visible end.
-      if (store->find(id) != part.partition->shared_log()) continue;
-      part.retained = store->retain(id, part.visible, now);
+      if (part.store->find(id) != part.partition->shared_log()) continue;
+      part.retained = part.store->retain(id, part.visible, now);
     }
   };
   const auto done = [weak = weak_from_this(), sweep] {
@@ -145,7 +154,12 @@ void Broker::Impl::checkpoint() {
   }
   if (checkpointing) return;
   auto result = std::make_shared<Result<void>>();
-  const auto work = [result, store = stores.kafka.get()] { *result = store->checkpoint(); };
+  const auto work = [result, opened = stores.opened()] {
+    for (const auto& [layout, store] : opened) {
+      Result<void> written = store->checkpoint();
+      if (!written && *result) *result = std::move(written);
+    }
+  };
   const auto done = [weak = weak_from_this(), result] {
     const auto impl = weak.lock();
     if (!impl) return;
@@ -153,6 +167,31 @@ void Broker::Impl::checkpoint() {
     if (!*result) impl->report("checkpoint failed: " + result->error().to_string());
   };
   checkpointing = broker.pool_.submit(work, done);
+}
+
+// ------------------------------------------------------------------------------------ tending
+
+// What stores with a log for all keep in memory goes to its files, and the next file is made.
+void Broker::Impl::tend() {
+  if (tending) return;
+  auto result = std::make_shared<Result<void>>();
+  const auto work = [result, opened = stores.opened(), now = broker.clock_.now()] {
+    for (const auto& [layout, store] : opened) {
+      if (!store->traits().shared_log) continue;
+      Result<void> tended = store->tend(now);
+      if (!tended && *result) *result = std::move(tended);
+    }
+  };
+  const auto done = [weak = weak_from_this(), result] {
+    const auto impl = weak.lock();
+    if (!impl) return;
+    impl->tending = false;
+    const std::int64_t now_ns = impl->broker.clock_.steady_ns();
+    if (*result || now_ns < impl->next_tend_report_ns) return;
+    impl->next_tend_report_ns = now_ns + tend_report_interval_ns;
+    impl->report("tending the store failed: " + result->error().to_string());
+  };
+  tending = broker.pool_.submit(work, done);
 }
 
 // ------------------------------------------------------------------- what was left unfinished
@@ -190,7 +229,7 @@ Async<void> Broker::Impl::make_missing(std::shared_ptr<Impl> self) {
     Result<std::shared_ptr<storage::PartitionLog>> made;
     if (!topic->deleting) {
       std::function<void()> make = [&made, &id, topic, config = topic->config.log,
-                                    store = self->stores.kafka.get()] {
+                                    store = self->stores.of(topic->config.layout)] {
         made = store->create(id, topic->id, config);
       };
       co_await self->broker.pool_.run(std::move(make));

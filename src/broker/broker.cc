@@ -54,9 +54,10 @@ void Broker::Impl::start_durability(fs::FileSystem& fs, MakeDurability make) {
 
 void Broker::Impl::report(const std::string& line) const { report_to(line); }
 
-std::shared_ptr<LogState> Broker::Impl::state_of(const std::shared_ptr<storage::Log>& log) {
+std::shared_ptr<LogState> Broker::Impl::state_of(const std::shared_ptr<storage::Log>& log,
+                                                 bool shared) {
   std::shared_ptr<LogState>& state = states[log.get()];
-  if (!state) state = std::make_shared<LogState>(broker.reactor_.context(), log);
+  if (!state) state = std::make_shared<LogState>(broker.reactor_.context(), log, shared);
   return state;
 }
 
@@ -89,7 +90,14 @@ void Broker::Impl::write(LogState& state, const Error& cause) {
   const std::int64_t interval_ms = std::exchange(state.flush_interval_ms, 0);
   const Result<void> written = state.log->write_staged();
   if (!written) {
+    // A roll may have written some of it before; who shares the log is told of that much.
+    const std::int64_t rolled = state.shared ? state.log->end().value() : 0;
+    if (rolled > state.written.value()) {
+      state.written.advance(rolled);
+      if (sync) submit(state);
+    }
     write_failed(state, written.error());
+    state.pass_written();
     return;
   }
   const LogPosition end = state.log->end();
@@ -100,6 +108,7 @@ void Broker::Impl::write(LogState& state, const Error& cause) {
   } else if (interval_ms > 0) {
     flush_within(state, interval_ms);
   }
+  state.pass_written();
   for (Partition* partition : state.partitions) partition->wrote();
 }
 
@@ -190,6 +199,7 @@ void Broker::Impl::settle(LogState& state, const Durability::Outcome& outcome) {
     const std::int64_t before = state.durable.value();
     state.durable.advance(outcome.end.value());
     if (state.durable.value() == before) return;
+    state.pass_durable();
     for (Partition* partition : state.partitions) partition->synced();
     return;
   }
@@ -216,12 +226,31 @@ void Broker::Impl::retry_submissions() {
 
 // ----------------------------------------------------------------------------------- Broker
 
+storage::Store* Broker::Stores::of(storage::Layout layout) const {
+  switch (layout) {
+    case storage::Layout::kafka: return kafka.get();
+    case storage::Layout::rocketmq: return rocketmq.get();
+    case storage::Layout::segment: return segment.get();
+  }
+  return nullptr;
+}
+
+std::vector<std::pair<storage::Layout, storage::Store*>> Broker::Stores::opened() const {
+  using storage::Layout;
+  std::vector<std::pair<Layout, storage::Store*>> all;
+  for (const Layout layout : {Layout::kafka, Layout::rocketmq, Layout::segment}) {
+    if (storage::Store* const store = of(layout)) all.emplace_back(layout, store);
+  }
+  return all;
+}
+
 Broker::Broker(Reactor& reactor, Pool& pool, fs::FileSystem& fs, const Clock& clock,
                const Settings& settings, std::unique_ptr<meta::Catalog> catalog, Stores stores,
                MakeDurability make_durability)
     : reactor_(reactor), pool_(pool), clock_(clock), settings_(settings) {
   POLYLOG_ASSERT(catalog != nullptr && stores.kafka != nullptr);
   cluster_id_ = catalog->cluster_id();
+  store_host_ = parse_origin(settings.shared_log.store_host);
   impl_ = std::make_shared<Impl>(*this, std::move(catalog), std::move(stores));
   impl_->start_durability(fs, std::move(make_durability));
 }
@@ -256,7 +285,12 @@ Result<void> Broker::close() {
     state->written.close(error);
     state->durable.close(error);
   }
-  return impl_->stores.kafka->close();
+  Result<void> closed;
+  for (const auto& [layout, store] : impl_->stores.opened()) {
+    Result<void> this_one = store->close();
+    if (!this_one && closed) closed = std::move(this_one);
+  }
+  return closed;
 }
 
 std::shared_ptr<Topic> Broker::find(const std::string& name) const {
@@ -291,8 +325,9 @@ void Broker::write_now(LogState& state, const Error& cause) { impl_->write(state
 void Broker::submit(LogState& state) { impl_->submit(state); }
 
 storage::Store& Broker::store(storage::Layout layout) {
-  POLYLOG_ASSERT(layout == storage::Layout::kafka);
-  return *impl_->stores.kafka;
+  storage::Store* const store = impl_->stores.of(layout);
+  POLYLOG_ASSERT(store != nullptr);
+  return *store;
 }
 
 Async<Result<Offset>> Broker::delete_records(std::shared_ptr<Partition> partition, Offset before) {

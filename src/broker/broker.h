@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -40,11 +41,17 @@ struct NewTopic {
 // background work (retention, checkpoints, interval flushes). Reactor only unless said otherwise.
 class Broker {
  public:
+  // One store per layout. Null: not opened, and topics in it are not served.
   struct Stores {
-    std::unique_ptr<storage::Store> kafka;  // others join when their engines exist
+    std::unique_ptr<storage::Store> kafka;  // always there: internal topics live in it
+    std::unique_ptr<storage::Store> rocketmq;
+    std::unique_ptr<storage::Store> segment;
     // The file system they are on, opened before they were, so that no write error is missed.
     // Null: syncs go file by file.
     std::unique_ptr<fs::Volume> volume;
+
+    storage::Store* of(storage::Layout layout) const;
+    std::vector<std::pair<storage::Layout, storage::Store*>> opened() const;
   };
   using MakeDurability = std::function<std::unique_ptr<Durability>(Durability::Completion)>;
   using Report = std::function<void(const std::string& line)>;
@@ -77,6 +84,7 @@ class Broker {
   Reactor& reactor() { return reactor_; }
   Pool& pool() { return pool_; }
   const Uuid& cluster_id() const { return cluster_id_; }
+  const Origin& store_host() const { return store_host_; }  // ours, as records name it
 
   // nullptr when missing or being deleted.
   std::shared_ptr<Topic> find(const std::string& name) const;
@@ -115,6 +123,7 @@ class Broker {
   void write_now(LogState& state, const Error& cause);
   // A sync round is to cover the log, whatever its flush policy.
   void submit(LogState& state);
+  // REQUIRES: a topic of that layout is served.
   storage::Store& store(storage::Layout layout);
 
  private:
@@ -125,6 +134,7 @@ class Broker {
   const Clock& clock_;
   const Settings& settings_;
   Uuid cluster_id_;
+  Origin store_host_;
   std::shared_ptr<Impl> impl_;
 };
 

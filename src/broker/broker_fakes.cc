@@ -269,6 +269,7 @@ World::World(FakeDisk& disk_in, Settings settings_in)
     : disk(disk_in), settings(std::move(settings_in)) {
   Broker::Stores stores;
   stores.kafka = std::make_unique<FakeStore>(disk);
+  if (disk.shared) stores.rocketmq = std::make_unique<SharedFakeStore>(*disk.shared);
   auto make = [this](Durability::Completion completion) {
     auto made = std::make_unique<SimulatedDurability>(fs, fs.volume(), std::move(completion));
     durability_ = made.get();

@@ -89,6 +89,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
     Watermark reservations;  // how many have ended
     Result<void> last;
   };
+  using FoundTopics = std::map<std::string, std::map<storage::Layout, Found>>;
   using IntervalQueue = std::deque<std::pair<std::int64_t, std::weak_ptr<LogState>>>;
 
   Impl(Broker& broker_in, std::unique_ptr<meta::Catalog> catalog_in, Stores stores_in);
@@ -105,7 +106,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   void take_outcomes();
   void settle(LogState& state, const Durability::Outcome& outcome);
   void retry_submissions();
-  std::shared_ptr<LogState> state_of(const std::shared_ptr<storage::Log>& log);
+  std::shared_ptr<LogState> state_of(const std::shared_ptr<storage::Log>& log, bool shared);
   void report(const std::string& line) const;
 
   // ---- topics.cc: create, delete, alter
@@ -113,7 +114,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
                          TopicConfig& config) const;
   using PartitionLogs = std::vector<std::shared_ptr<storage::PartitionLog>>;
   // The next four wait for the disk.
-  Result<PartitionLogs> make_topic(const meta::TopicRecord& record,
+  Result<PartitionLogs> make_topic(storage::Store& store, const meta::TopicRecord& record,
                                    const storage::LogConfig& config,
                                    std::optional<Deletion>& left);
   Result<void> mark_deleting(const meta::TopicRecord& record);
@@ -127,13 +128,15 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
 
   // ---- load.cc: before run()
   Result<std::vector<std::string>> load();
-  std::map<std::string, Found> found_topics() const;
-  void finish_deletion(const meta::TopicRecord& record, const Found* found);
+  FoundTopics found_topics() const;
+  bool load_record(const meta::TopicRecord& record, std::map<storage::Layout, Found>& found);
+  bool finish_deletion(const meta::TopicRecord& record, const Found* found);
   void load_topic(meta::TopicRecord record, const Found* found);
+  void leave_alone(const std::string& name, const std::map<storage::Layout, Found>& found);
   void reconcile(meta::TopicRecord& record, const Found& found);
   void reconcile_id(meta::TopicRecord& record, const Found& found);
-  void adopt(const std::string& name, const Found& found);
-  TopicConfig config_of(const meta::TopicRecord& record);
+  void adopt(const std::string& name, storage::Layout layout, const Found& found);
+  TopicConfig config_of(const meta::TopicRecord& record, storage::Layout layout);
   std::shared_ptr<storage::PartitionLog> open_partition(const std::shared_ptr<Topic>& topic,
                                                         std::int32_t index);
   void note(std::string line) { notes.push_back(std::move(line)); }
@@ -145,6 +148,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   void retain_next(std::shared_ptr<Sweep> sweep);
   void expire_producers();
   void checkpoint();
+  void tend();
   void finish_deletions();
   static Async<void> make_missing(std::shared_ptr<Impl> self);
   void put_in_place(Topic& topic, std::int32_t index, std::shared_ptr<storage::PartitionLog> log);
@@ -176,7 +180,8 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   std::vector<Missing> missing;
   std::vector<std::string> notes;  // of load()
   bool retaining = false, checkpointing = false, expiring = false;
-  bool deleting = false, making = false;
+  bool deleting = false, making = false, tending = false;
+  std::int64_t next_tend_report_ns = INT64_MIN;
   bool closing = false;
 };
 

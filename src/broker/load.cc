@@ -16,45 +16,83 @@ constexpr const char* kraft_metadata = "__cluster_metadata";
 
 }  // namespace
 
-std::map<std::string, Broker::Impl::Found> Broker::Impl::found_topics() const {
-  std::map<std::string, Found> topics;
-  for (const TopicPartition& id : stores.kafka->partitions()) {
-    Found& found = topics[id.topic];
-    found.partitions.push_back(id.partition);
-    const std::optional<Uuid> topic = stores.kafka->topic_id(id);
-    if (!topic) continue;
-    if (found.id && *found.id != *topic) found.ids_differ = true;
-    if (!found.id) found.id = topic;
+Broker::Impl::FoundTopics Broker::Impl::found_topics() const {
+  FoundTopics topics;
+  for (const auto& [layout, store] : stores.opened()) {
+    for (const TopicPartition& id : store->partitions()) {
+      Found& found = topics[id.topic][layout];
+      found.partitions.push_back(id.partition);
+      const std::optional<Uuid> topic = store->topic_id(id);
+      if (!topic) continue;
+      if (found.id && *found.id != *topic) found.ids_differ = true;
+      if (!found.id) found.id = topic;
+    }
   }
-  for (auto& [name, found] : topics) std::sort(found.partitions.begin(), found.partitions.end());
+  for (auto& [name, by_layout] : topics) {
+    for (auto& [layout, found] : by_layout) {
+      std::sort(found.partitions.begin(), found.partitions.end());
+    }
+  }
   return topics;
 }
 
 Result<std::vector<std::string>> Broker::Impl::load() {
   POLYLOG_ASSIGN(records, catalog->topics());
-  std::map<std::string, Found> found = found_topics();
-  for (meta::TopicRecord& record : records) {
-    const auto it = found.find(record.name);
-    const Found* here = it == found.end() ? nullptr : &it->second;
-    if (!record.configs.contains(deleting_mark)) {
-      load_topic(record, here);
-    } else {
-      finish_deletion(record, here);
-      if (here != nullptr && here->id && *here->id != record.id && !here->ids_differ) continue;
-    }
-    if (it != found.end()) found.erase(it);
+  FoundTopics found = found_topics();
+  for (const meta::TopicRecord& record : records) {
+    const auto here = found.find(record.name);
+    std::map<storage::Layout, Found> none;
+    const bool name_taken = load_record(record, here == found.end() ? none : here->second);
+    if (here == found.end()) continue;
+    if (name_taken) leave_alone(record.name, here->second);
+    if (name_taken || here->second.empty()) found.erase(here);
   }
-  for (const auto& [name, here] : found) adopt(name, here);
+  for (auto& [name, by_layout] : found) {
+    const auto first = by_layout.extract(by_layout.begin());
+    adopt(name, first.key(), first.mapped());
+    leave_alone(name, by_layout);
+  }
   return std::exchange(notes, {});
 }
 
-void Broker::Impl::finish_deletion(const meta::TopicRecord& record, const Found* found) {
+// One row of the catalogue, with what its own store has of it, which is taken out of `found`.
+// False when the name is free again, and what else has it may be adopted.
+bool Broker::Impl::load_record(const meta::TopicRecord& record,
+                               std::map<storage::Layout, Found>& found) {
+  const auto layout = parse_layout(record.layout);
+  const auto its = layout ? found.find(*layout) : found.end();
+  const Found* const here = its == found.end() ? nullptr : &its->second;
+  const bool deleted = record.configs.contains(deleting_mark);
+  bool name_taken = true;
+  if (deleted) {
+    name_taken = !finish_deletion(record, here);
+  } else {
+    load_topic(record, here);
+  }
+  // Directories that another broker made after ours had decided to delete its own stay.
+  const bool foreign =
+      deleted && here != nullptr && here->id && *here->id != record.id && !here->ids_differ;
+  if (here != nullptr && !foreign) found.erase(its);
+  return name_taken;
+}
+
+void Broker::Impl::leave_alone(const std::string& name,
+                               const std::map<storage::Layout, Found>& found) {
+  for (const auto& [layout, here] : found) {
+    note("topic " + name + ": there is another of that name in the " +
+         std::string(layout_name(layout)) + " store, with " +
+         std::to_string(here.partitions.size()) +
+         " partition(s): left alone, and not served");
+  }
+}
+
+bool Broker::Impl::finish_deletion(const meta::TopicRecord& record, const Found* found) {
   Deletion remaining{record};
   if (found != nullptr) {
     if (found->ids_differ) {
       note("topic " + record.name + " was deleted, but its directories carry different ids: " +
            "left alone, and not served");
-      return;
+      return false;
     }
     if (found->id && *found->id != record.id) {
       // Made by another broker after ours had decided to delete its own.
@@ -68,22 +106,27 @@ void Broker::Impl::finish_deletion(const meta::TopicRecord& record, const Found*
     note("topic " + record.name + " is deleted, its files remain for now: " +
          removed.error().to_string());
     deletions.emplace(record.name, std::move(remaining));
-    return;
+    return false;
   }
   note("topic " + record.name + ": deletion finished");
+  return true;
 }
 
-TopicConfig Broker::Impl::config_of(const meta::TopicRecord& record) {
+TopicConfig Broker::Impl::config_of(const meta::TopicRecord& record, storage::Layout layout) {
   auto overrides = record.configs;
   const bool suspended = overrides.erase(suspended_mark) > 0;
-  Result<TopicConfig> config = resolve_topic_config(overrides, broker.settings_.values());
+  const auto& defaults = broker.settings_.values();
+  Result<TopicConfig> config = resolve_topic_config(overrides, defaults, layout);
   if (!config) {
     note("topic " + record.name + ": its settings are not usable (" + config.error().context +
          "): served with the defaults, retention suspended");
-    config = resolve_topic_config({}, broker.settings_.values());
-    TopicConfig defaults = config ? *config : TopicConfig();
-    defaults.log.retention_suspended = true;
-    return defaults;
+    TopicConfig usable = resolve_topic_config({}, defaults, layout).value_or(TopicConfig());
+    usable.layout = layout;
+    usable.log.retention_suspended = true;
+    return usable;
+  }
+  if (const auto accepted = accept_topic_config(overrides, defaults, layout); !accepted) {
+    note("topic " + record.name + ": " + accepted.error().context);
   }
   config->log.retention_suspended = config->log.retention_suspended || suspended;
   return *config;
@@ -132,11 +175,12 @@ std::shared_ptr<storage::PartitionLog> Broker::Impl::open_partition(
     const std::shared_ptr<Topic>& topic, std::int32_t index) {
   const TopicPartition id{topic->name, index};
   const storage::LogConfig& config = topic->config.log;
-  if (auto log = stores.kafka->find(id)) {
+  storage::Store& store = *stores.of(topic->config.layout);
+  if (auto log = store.find(id)) {
     log->configure(config);
     return log;
   }
-  auto made = stores.kafka->create(id, topic->id, config);
+  auto made = store.create(id, topic->id, config);
   if (made) return std::move(*made);
   note("topic " + topic->name + ": partition " + std::to_string(index) +
        " can't be made yet: " + made.error().to_string());
@@ -145,7 +189,9 @@ std::shared_ptr<storage::PartitionLog> Broker::Impl::open_partition(
 }
 
 void Broker::Impl::load_topic(meta::TopicRecord record, const Found* found) {
-  if (record.layout != "kafka") {
+  const auto layout = parse_layout(record.layout);
+  const storage::Store* const store = layout ? stores.of(*layout) : nullptr;
+  if (store == nullptr) {
     note("topic " + record.name + ": layout " + record.layout +
          " is not available in this build: not served");
     return;
@@ -157,14 +203,14 @@ void Broker::Impl::load_topic(meta::TopicRecord record, const Found* found) {
   auto topic = std::make_shared<Topic>();
   topic->name = record.name;
   topic->id = record.id;
-  topic->config = config_of(record);
+  topic->config = config_of(record, *layout);
   topic->overrides = record.configs;
   topic->overrides.erase(suspended_mark);
   const auto config = std::make_shared<const TopicConfig>(topic->config);
   const std::size_t missing_before = missing.size();
   std::int32_t made = 0;
   for (std::int32_t index = 0; index < record.partitions; ++index) {
-    if (stores.kafka->find({topic->name, index}) == nullptr) ++made;
+    if (store->find({topic->name, index}) == nullptr) ++made;
     topic->partitions.push_back(
         make_partition(*topic, index, open_partition(topic, index), config));
   }
@@ -176,9 +222,13 @@ void Broker::Impl::load_topic(meta::TopicRecord record, const Found* found) {
   add_topic(std::move(topic));
 }
 
-void Broker::Impl::adopt(const std::string& name, const Found& found) {
+void Broker::Impl::adopt(const std::string& name, storage::Layout layout, const Found& found) {
   if (name == kraft_metadata) return;
-  if (const Result<void> named = check_topic_name(name); !named) {
+  Result<void> named = check_topic_name(name);
+  if (named) {
+    named = stored_topic(stores.of(layout)->traits().native, name).map([](const std::string&) {});
+  }
+  if (!named) {
     note("directory of \"" + name + "\" is left alone: " + named.error().context);
     return;
   }
@@ -193,6 +243,7 @@ void Broker::Impl::adopt(const std::string& name, const Found& found) {
   }
   meta::TopicRecord record;
   record.name = name;
+  record.layout = layout_name(layout);
   record.id = found.id.value_or(Uuid::random());
   if (by_id.contains(record.id)) record.id = Uuid::random();
   record.partitions = *std::prev(beyond) + 1;

@@ -32,8 +32,10 @@ bool Generations::kept(std::uint64_t generation, LogPosition end) const {
 
 // --------------------------------------------------------------------------------- LogState
 
-LogState::LogState(boost::asio::io_context& context, std::shared_ptr<storage::Log> log_in)
+LogState::LogState(boost::asio::io_context& context, std::shared_ptr<storage::Log> log_in,
+                   bool shared_in)
     : log(std::move(log_in)),
+      shared(shared_in),
       written(context, log->end().value()),
       durable(context, log->durable_end().value()) {
   // A record at an offset once shown may be another one after an unclean stop; a new epoch is
@@ -49,28 +51,110 @@ Result<void> LogState::begin_epoch() {
   return {};
 }
 
+void LogState::note_staged(Partition& partition, const storage::Staged& staged_now) {
+  if (!shared) return;
+  unwritten.push_back({staged_now.end, &partition, staged_now.offsets.end});
+  ++partition.passing_;
+}
+
+void LogState::note_written(Partition& partition, Offset offset_end) {
+  const LogPosition end(written.value());
+  if (end.value() <= durable.value()) {
+    partition.synced(offset_end);
+    return;
+  }
+  unsynced.push_back({end, &partition, offset_end});
+  ++partition.passing_;
+}
+
+void LogState::pass_written() {
+  const LogPosition end(written.value());
+  for (const Passing& passing : unwritten) {
+    Partition& partition = *passing.partition;
+    --partition.passing_;
+    if (passing.end > end) continue;
+    partition.wrote(passing.offset_end);
+    if (!partition.acknowledges_syncs()) continue;
+    if (passing.end.value() <= durable.value()) {
+      partition.synced(passing.offset_end);
+      continue;
+    }
+    unsynced.push_back(passing);
+    ++partition.passing_;
+  }
+  unwritten.clear();
+}
+
+void LogState::pass_durable() {
+  const LogPosition end(durable.value());
+  while (!unsynced.empty() && unsynced.front().end <= end) {
+    const Passing passing = unsynced.front();
+    unsynced.pop_front();
+    --passing.partition->passing_;
+    passing.partition->synced(passing.offset_end);
+  }
+}
+
+void LogState::forget(Partition& partition) {
+  if (partition.passing_ == 0) return;
+  const auto its = [&](const Passing& passing) { return passing.partition == &partition; };
+  std::erase_if(unwritten, its);
+  std::erase_if(unsynced, its);
+  partition.passing_ = 0;
+}
+
 // -------------------------------------------------------------------------------- Partition
 
 Partition::Partition(Broker& broker, TopicPartition id, Uuid topic_id,
                      std::shared_ptr<storage::PartitionLog> log, std::shared_ptr<LogState> state,
-                     std::shared_ptr<const TopicConfig> config)
+                     std::shared_ptr<const TopicConfig> config, BatchFormat native)
     : broker_(broker),
       id_(std::move(id)),
       topic_id_(topic_id),
       log_(std::move(log)),
       state_(std::move(state)),
-      config_(std::move(config)) {
-  state_->partitions.push_back(this);
+      config_(std::move(config)),
+      native_(native) {
+  if (!state_->shared) {
+    state_->partitions.push_back(this);
+    return;
+  }
+  const OffsetRange offsets = log_->offsets();
+  const bool all_durable =
+      offsets.empty() || state_->durable.value() >= state_->written.value();
+  written_end_ = offsets.end;
+  durable_end_ =
+      all_durable ? offsets.end : log_->offset_at(LogPosition(state_->durable.value()));
+  if (durable_end_ < written_end_) state_->note_written(*this, written_end_);
 }
 
-Partition::~Partition() { std::erase(state_->partitions, this); }
+Partition::~Partition() {
+  std::erase(state_->partitions, this);
+  state_->forget(*this);
+}
+
+std::optional<Transcoder> Partition::transcoder() const {
+  if (native_ == BatchFormat::kafka) return std::nullopt;
+  const Settings& settings = broker_.settings();
+  format::RocketmqTarget target;
+  // Creating and adopting have checked the name.
+  target.topic = stored_topic(native_, id_.topic).value_or(id_.topic);
+  target.queue_id = id_.partition;
+  target.store_host = broker_.store_host();
+  target.body_bytes_max = static_cast<std::size_t>(settings.shared_log.body_bytes_max);
+  target.output_max = static_cast<std::size_t>(settings.max_decompressed_bytes);
+  return Transcoder(std::move(target),
+                    config_->timestamp_type == TimestampType::log_append_time);
+}
 
 void Partition::configure(std::shared_ptr<const TopicConfig> config) {
   visible_floor_ = high_watermark();
   config_ = std::move(config);
   log_->configure(config_->log);
-  if (acknowledges_syncs() && state_->durable.value() < state_->written.value()) {
-    broker_.submit(*state_);
+  if (acknowledges_syncs()) {
+    if (state_->staged) state_->sync_wanted = true;
+    if (state_->shared && durable_end_ < written_end_) state_->note_written(*this, written_end_);
+    if (state_->durable.value() < state_->written.value()) broker_.submit(*state_);
   }
   notify();
 }
@@ -78,7 +162,9 @@ void Partition::configure(std::shared_ptr<const TopicConfig> config) {
 void Partition::remove() {
   if (std::exchange(removed_, true)) return;
   std::erase(state_->partitions, this);
-  if (state_->partitions.empty()) {
+  state_->forget(*this);
+  // In a shared log others wait too, and what is on its way gets there.
+  if (!state_->shared && state_->partitions.empty()) {
     const Error error{Errc::not_found, "topic " + id_.topic + " was deleted"};
     state_->written.close(error);
     state_->durable.close(error);
@@ -89,6 +175,9 @@ void Partition::remove() {
 Offset Partition::log_start() const { return log_->offsets().start; }
 
 Offset Partition::high_watermark() const {
+  if (state_->shared) {
+    return std::max(visible_floor_, acknowledges_syncs() ? durable_end_ : written_end_);
+  }
   const Watermark& bound = acknowledges_syncs() ? state_->durable : state_->written;
   return std::max(visible_floor_, log_->offset_at(LogPosition(bound.value())));
 }
@@ -104,7 +193,9 @@ Offset Partition::visible_end(Isolation isolation) const {
 LeaderEpoch Partition::epoch() const { return state_->epoch; }
 
 EpochEnd Partition::end_of_epoch(LeaderEpoch epoch) const {
-  if (epoch == state_->epoch && !state_->epoch_begun) return {epoch, state_->log->end()};
+  if (epoch == state_->epoch && !state_->epoch_begun) {
+    return {epoch, LogPosition(log_->offsets().end.value())};
+  }
   return log_->end_of_epoch(epoch);
 }
 
@@ -141,6 +232,7 @@ Result<Partition::Appended> Partition::append(Batch batch) {
   appended.base = staged->offsets.start;
   appended.end = staged->end;
   state_->staged_end = staged->end;
+  state_->note_staged(*this, *staged);
   if (acknowledges_syncs()) {
     state_->sync_wanted = true;
   } else if (config_->flush.kind == FlushPolicy::Kind::interval) {
@@ -201,8 +293,18 @@ void Partition::wrote() {
   if (!acknowledges_syncs()) notify();
 }
 
+void Partition::wrote(Offset offset_end) {
+  written_end_ = std::max(written_end_, offset_end);
+  wrote();
+}
+
 void Partition::synced() {
   if (acknowledges_syncs()) notify();
+}
+
+void Partition::synced(Offset offset_end) {
+  durable_end_ = std::max(durable_end_, offset_end);
+  synced();
 }
 
 }  // namespace polylog::broker

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "broker/async.h"
 #include "broker/topic_config.h"
+#include "broker/transcoder.h"
 #include "broker/watermark.h"
 #include "storage/store.h"
 
@@ -45,12 +47,29 @@ class Generations {
 // A Log as the broker sees it: who waits for it, and what readers may see of it. One per
 // partition in the kafka and segment layouts, one per store in the rocketmq layout. Reactor only.
 struct LogState : std::enable_shared_from_this<LogState> {
-  LogState(boost::asio::io_context& context, std::shared_ptr<storage::Log> log_in);
+  LogState(boost::asio::io_context& context, std::shared_ptr<storage::Log> log_in,
+           bool shared_in = false);
 
   // Before an append: a log's first one since the start opens the epoch that was decided then.
   Result<void> begin_epoch();
 
+  // Of a shared log, whose partitions are told by what passes and never one by one: an append
+  // is noted here until the log is written up to `end`, and then, where its readers wait for
+  // that, until it is durable.
+  struct Passing {
+    LogPosition end;
+    Partition* partition;
+    Offset offset_end;  // what the partition may show once `end` has passed
+  };
+  void note_staged(Partition& partition, const storage::Staged& staged);
+  void note_written(Partition& partition, Offset offset_end);  // up to all that is written
+  // Tells those whose appends lie below `written`; what is staged beyond is gone.
+  void pass_written();
+  void pass_durable();
+  void forget(Partition& partition);  // it goes
+
   std::shared_ptr<storage::Log> log;
+  const bool shared;
   Watermark written;  // LogPosition after write_staged()
   Watermark durable;  // LogPosition after a sync round
   LeaderEpoch epoch;  // the one appends carry: one more than the log had when it was opened
@@ -63,7 +82,9 @@ struct LogState : std::enable_shared_from_this<LogState> {
   bool flush_pending = false;  // a timer will submit the log
   bool failed = false;         // a sync failed: writes are refused until restart
   Error failure;               // of the last write or sync that failed
-  std::vector<Partition*> partitions;
+  std::vector<Partition*> partitions;  // of a log that is not shared: the one it belongs to
+  std::vector<Passing> unwritten;      // this turn's appends, in order
+  std::deque<Passing> unsynced;        // in order
 };
 
 // One partition: the rules above its PartitionLog. Reactor only, except where the engine itself
@@ -72,7 +93,7 @@ class Partition {
  public:
   Partition(Broker& broker, TopicPartition id, Uuid topic_id,
             std::shared_ptr<storage::PartitionLog> log, std::shared_ptr<LogState> state,
-            std::shared_ptr<const TopicConfig> config);
+            std::shared_ptr<const TopicConfig> config, BatchFormat native = BatchFormat::kafka);
   ~Partition();
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
@@ -86,6 +107,9 @@ class Partition {
   storage::PartitionLog& log() { return *log_; }
   const std::shared_ptr<storage::PartitionLog>& shared_log() { return log_; }
   LogState& log_state() { return *state_; }
+  // What changes Kafka batches into those append() takes and read() returns; nothing when these
+  // are Kafka's own.
+  std::optional<Transcoder> transcoder() const;
 
   // The topic was deleted: appends and reads answer not_found, waiters are woken with it.
   void remove();
@@ -97,7 +121,8 @@ class Partition {
   Offset last_stable() const;
   Offset visible_end(Isolation isolation) const;
   LeaderEpoch epoch() const;  // the one appends carry
-  // As PartitionLog::end_of_epoch, and right for epoch() before its first append too.
+  // As PartitionLog::end_of_epoch (`end` is an offset), and right for epoch() before its first
+  // append too.
   EpochEnd end_of_epoch(LeaderEpoch epoch) const;
 
   // Stages a checked native batch. Its producer is judged first: a duplicate is answered with
@@ -132,11 +157,15 @@ class Partition {
   void unsubscribe(Signal* signal) { signals_.erase(signal); }
   void notify();
 
-  // Called by the broker after a write of the log, and after a sync round moved its durable end.
+  // Called after a write of the log, and after a sync round moved its durable end. Of a shared
+  // log only when something of this partition passed, which now ends at `offset_end`.
   void wrote();
+  void wrote(Offset offset_end);
   void synced();
+  void synced(Offset offset_end);
 
  private:
+  friend struct LogState;
   Broker& broker_;
   TopicPartition id_;
   Uuid topic_id_;
@@ -144,6 +173,10 @@ class Partition {
   std::shared_ptr<LogState> state_;
   std::shared_ptr<const TopicConfig> config_;
   Offset visible_floor_;  // shown under an earlier, weaker flush policy
+  // Of a shared log: what has passed. A log of one's own knows it by its watermarks.
+  Offset written_end_, durable_end_;
+  std::uint32_t passing_ = 0;  // entries in the log's queues
+  const BatchFormat native_;
   bool removed_ = false;
   std::set<Signal*> signals_;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/config_value.h"
+#include "broker/shared_log_keys.h"
 #include "broker/topic_keys.h"
 
 namespace polylog::broker {
@@ -281,6 +282,10 @@ std::vector<SettingKey> all_keys() {
     all.push_back({std::string(key.name), std::string(key.default_value), key.type,
                    std::string(key.help), std::string(key.no_effect)});
   }
+  for (const SharedLogKey& key : shared_log_keys()) {
+    all.push_back({std::string(key.name), std::string(key.default_value), key.type,
+                   std::string(key.help), std::string(key.no_effect)});
+  }
   for (const BrokerSynonym& synonym : broker_synonyms()) {
     const ConfigKey& topic = find_topic_key(synonym.topic_key)->key;
     const bool same = synonym.default_value == "=";
@@ -307,7 +312,7 @@ Result<Settings> Settings::from(const std::map<std::string, std::string>& values
   for (const auto& [name, value] : values) {
     if (const OwnKey* key = find_own(name); key != nullptr) {
       POLYLOG_TRY(apply(settings, *key, value));
-    } else if (!is_synonym(name)) {
+    } else if (find_shared_log_key(name) == nullptr && !is_synonym(name)) {
       return fail(unknown(name));
     }
   }
@@ -319,7 +324,10 @@ Result<Settings> Settings::from(const std::map<std::string, std::string>& values
     const std::map<std::string, std::string> alone{*given};
     POLYLOG_TRY(resolve_topic_config({}, alone));
   }
-  POLYLOG_ASSIGN(topics, resolve_topic_config({}, values));
+  POLYLOG_ASSIGN(shared_log, shared_log_config(values));
+  POLYLOG_TRY(shared_log_flush(values).map([](const auto&) {}));
+  settings.shared_log = std::move(shared_log);
+  POLYLOG_ASSIGN(topics, accept_topic_config({}, values));
   if (!values.contains("max.decompressed.message.bytes")) {
     settings.max_decompressed_bytes =
         std::max(decompressed_bytes_default,

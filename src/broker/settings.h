@@ -20,9 +20,9 @@ struct SettingKey {
 };
 const std::vector<SettingKey>& setting_keys();  // sorted by name
 
-// The broker's settings under the originals' own names (Kafka's server.properties keys, and
-// polylog.*), from TOML file and --set, later ones winning. Unknown keys are refused with the
-// nearest known name.
+// The broker's settings under the originals' own names (Kafka's server.properties keys, RocketMQ's
+// for its layout, and polylog.*), from TOML file and --set, later ones winning. Unknown keys are
+// refused with the nearest known name.
 class Settings {
  public:
   // Each value as text, the way a properties file has it. invalid: unknown key, value outside its
@@ -55,6 +55,9 @@ class Settings {
   std::string advertised_host;              // advertised.listeners; "" = as the client reached us
   std::int32_t advertised_port = 0;
   std::string default_layout = "kafka";     // polylog.layout
+  // What RocketMQ's names among the settings come to. store_host is no setting: it is set by
+  // whoever knows where clients connect.
+  storage::SharedLogConfig shared_log;
 
  private:
   std::map<std::string, std::string> values_;

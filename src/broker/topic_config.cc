@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "broker/config_value.h"
+#include "broker/shared_log_keys.h"
 #include "broker/topic_keys.h"
 
 namespace polylog::broker {
@@ -56,13 +57,30 @@ Result<Effective> effective(const TopicKey& rule, const Values& overrides,
 
 using EffectiveValues = std::map<std::string_view, Effective>;
 
-Result<EffectiveValues> all_effective(const Values& overrides, const Values& defaults) {
+// The layout a topic was made in is its own, whatever the broker's default has become.
+Result<void> keep_layout(EffectiveValues& all, storage::Layout layout) {
+  Effective& shown = all.at("polylog.layout");
+  if (shown.value == layout_name(layout)) return {};
+  if (shown.source == Source::topic) {
+    return fail(Errc::invalid, "a topic stays in the layout it was created in");
+  }
+  shown = {std::string(layout_name(layout)), Source::topic};
+  return {};
+}
+
+Result<EffectiveValues> all_effective(const Values& overrides, const Values& defaults,
+                                      std::optional<storage::Layout> layout) {
   EffectiveValues all;
   for (const TopicKey& rule : topic_keys()) {
     POLYLOG_ASSIGN(value, effective(rule, overrides, defaults));
     all.emplace(rule.key.name, std::move(value));
   }
+  if (layout) POLYLOG_TRY(keep_layout(all, *layout));
   return all;
+}
+
+storage::Layout layout_of(const EffectiveValues& all) {
+  return parse_layout(all.at("polylog.layout").value).value_or(storage::Layout::kafka);
 }
 
 // After check_topic_value has accepted the text.
@@ -120,11 +138,21 @@ struct Flush {
   Source source = Source::default_value;
 };
 
+// What flushDiskType says of the topic's layout: it speaks of that alone, so it outranks what the
+// broker says of all.
+Result<std::optional<FlushPolicy>> layout_flush(const EffectiveValues& all,
+                                                const Values& defaults) {
+  if (layout_of(all) != storage::Layout::rocketmq) return std::optional<FlushPolicy>();
+  return shared_log_flush(defaults);
+}
+
 // Topic before broker; on one level polylog.flush and Kafka's two must say the same. Where the
 // topic sets one of Kafka's two, the broker's other still counts, as it does in Kafka.
-Result<Flush> resolve_flush(const EffectiveValues& all) {
+Result<Flush> resolve_flush(const EffectiveValues& all, const Values& defaults) {
   const Effective& own = all.at("polylog.flush");
+  POLYLOG_ASSIGN(of_layout, layout_flush(all, defaults));
   for (const Source level : {Source::topic, Source::broker}) {
+    if (level == Source::broker && of_layout) return Flush{*of_layout, level};
     const auto asked = kafka_flush_of(all, level);
     if (own.source == level) {
       POLYLOG_ASSIGN(policy, FlushPolicy::parse(own.value));
@@ -136,7 +164,8 @@ Result<Flush> resolve_flush(const EffectiveValues& all) {
       return Flush{policy, level};
     }
     if (!asked) continue;
-    const bool outranked = own.source == Source::broker && level == Source::topic;
+    const bool outranked =
+        level == Source::topic && (own.source == Source::broker || of_layout.has_value());
     const auto merged = kafka_flush(integer_of(all, "flush.messages"), integer_of(all, "flush.ms"));
     return Flush{outranked ? *asked : *merged, level};
   }
@@ -191,13 +220,102 @@ storage::LogConfig log_config(const EffectiveValues& all) {
   return log;
 }
 
-storage::Layout layout_of(std::string_view word) {
-  if (word == "rocketmq") return storage::Layout::rocketmq;
-  if (word == "segment") return storage::Layout::segment;
-  return storage::Layout::kafka;
+// A store with one log for all topics deletes whole files of it, whoever's records they hold.
+std::int64_t kept_ms(std::int64_t retention_ms, std::int64_t reserved_ms) {
+  return retention_ms < 0 ? reserved_ms : std::min(retention_ms, reserved_ms);
+}
+
+std::string in_hours(std::int64_t ms) { return std::to_string(ms / 3600000) + " hours"; }
+
+// What a topic asks for must be what its layout can do; a broker's default is only cut to it.
+Result<void> check_shared_log(const EffectiveValues& all, const TopicConfig& config,
+                              std::int64_t reserved_ms) {
+  const std::string layout(layout_name(config.layout));
+  if (config.compact) {
+    return fail(Errc::invalid, "cleanup.policy = " + all.at("cleanup.policy").value +
+                                   ": a topic in the " + layout + " layout can't be compacted");
+  }
+  if (!config.delete_policy && all.at("cleanup.policy").source == Source::topic) {
+    return fail(Errc::invalid, "cleanup.policy must contain delete: the " + layout +
+                                   " layout keeps no record longer than fileReservedTime, " +
+                                   in_hours(reserved_ms));
+  }
+  if (all.at("retention.ms").source != Source::topic) return {};
+  const std::int64_t asked = integer_of(all, "retention.ms");
+  if (asked == kept_ms(asked, reserved_ms)) return {};
+  return fail(Errc::invalid, "retention.ms = " + std::to_string(asked) + ": the " + layout +
+                                 " layout keeps no record longer than fileReservedTime, " +
+                                 in_hours(reserved_ms) + " (" + std::to_string(reserved_ms) +
+                                 " ms)");
+}
+
+Result<TopicConfig> resolve(const Values& overrides, const Values& defaults,
+                            std::optional<storage::Layout> layout, bool asked_now) {
+  POLYLOG_TRY(check_names(overrides));
+  POLYLOG_ASSIGN(all, all_effective(overrides, defaults, layout));
+  POLYLOG_TRY(check_across(all));
+  TopicConfig config;
+  config.layout = layout_of(all);
+  config.log = log_config(all);
+  if (const auto given = overrides.find(std::string(internal_segment_bytes));
+      given != overrides.end()) {
+    POLYLOG_ASSIGN(bytes, parse_integer(given->first, given->second, internal_segment_bytes_min,
+                                        INT32_MAX));
+    config.log.segment_bytes = bytes;
+  }
+  POLYLOG_TRY(fill_cleanup(config, all));
+  if (config.layout == storage::Layout::rocketmq) {
+    POLYLOG_ASSIGN(shared, shared_log_config(defaults));
+    if (asked_now) POLYLOG_TRY(check_shared_log(all, config, shared.reserved_ms));
+    config.compact = false;
+    config.log.retention_ms = kept_ms(config.log.retention_ms, shared.reserved_ms);
+  }
+  POLYLOG_ASSIGN(flush, resolve_flush(all, defaults));
+  config.flush = flush.policy;
+  config.max_message_bytes = int_of(all, "max.message.bytes");
+  config.min_insync_replicas = int_of(all, "min.insync.replicas");
+  config.timestamp_type = all.at("message.timestamp.type").value == "LogAppendTime"
+                              ? TimestampType::log_append_time
+                              : TimestampType::create_time;
+  config.timestamp_before_max_ms = integer_of(all, "message.timestamp.before.max.ms");
+  config.timestamp_after_max_ms = integer_of(all, "message.timestamp.after.max.ms");
+  config.compression_type = all.at("compression.type").value;
+  config.gzip_level = int_of(all, "compression.gzip.level");
+  config.lz4_level = int_of(all, "compression.lz4.level");
+  config.zstd_level = int_of(all, "compression.zstd.level");
+  return config;
+}
+
+// A default retention that the layout cuts is shown as what it comes to.
+void show_kept(EffectiveValues& all, const Values& defaults) {
+  Effective& shown = all.at("retention.ms");
+  const auto shared = shared_log_config(defaults);
+  if (!shared || shown.source == Source::topic) return;
+  const std::int64_t asked = integer_of(all, "retention.ms");
+  const std::int64_t kept = kept_ms(asked, shared->reserved_ms);
+  if (kept == asked) return;
+  const bool set = defaults.contains("fileReservedTime");
+  shown = {std::to_string(kept), set ? Source::broker : Source::default_value};
 }
 
 }  // namespace
+
+std::string_view layout_name(storage::Layout layout) {
+  switch (layout) {
+    case storage::Layout::kafka: return "kafka";
+    case storage::Layout::rocketmq: return "rocketmq";
+    case storage::Layout::segment: return "segment";
+  }
+  return "";
+}
+
+std::optional<storage::Layout> parse_layout(std::string_view name) {
+  using storage::Layout;
+  for (const Layout layout : {Layout::kafka, Layout::rocketmq, Layout::segment}) {
+    if (name == layout_name(layout)) return layout;
+  }
+  return std::nullopt;
+}
 
 std::string FlushPolicy::to_string() const {
   switch (kind) {
@@ -220,42 +338,24 @@ Result<FlushPolicy> FlushPolicy::parse(std::string_view text) {
   return fail(Errc::invalid, "must be ack, interval:MS or never");
 }
 
-Result<TopicConfig> resolve_topic_config(const Values& overrides, const Values& defaults) {
-  POLYLOG_TRY(check_names(overrides));
-  POLYLOG_ASSIGN(all, all_effective(overrides, defaults));
-  POLYLOG_TRY(check_across(all));
-  TopicConfig config;
-  config.log = log_config(all);
-  if (const auto given = overrides.find(std::string(internal_segment_bytes));
-      given != overrides.end()) {
-    POLYLOG_ASSIGN(bytes, parse_integer(given->first, given->second, internal_segment_bytes_min,
-                                        INT32_MAX));
-    config.log.segment_bytes = bytes;
-  }
-  POLYLOG_TRY(fill_cleanup(config, all));
-  POLYLOG_ASSIGN(flush, resolve_flush(all));
-  config.flush = flush.policy;
-  config.layout = layout_of(all.at("polylog.layout").value);
-  config.max_message_bytes = int_of(all, "max.message.bytes");
-  config.min_insync_replicas = int_of(all, "min.insync.replicas");
-  config.timestamp_type = all.at("message.timestamp.type").value == "LogAppendTime"
-                              ? TimestampType::log_append_time
-                              : TimestampType::create_time;
-  config.timestamp_before_max_ms = integer_of(all, "message.timestamp.before.max.ms");
-  config.timestamp_after_max_ms = integer_of(all, "message.timestamp.after.max.ms");
-  config.compression_type = all.at("compression.type").value;
-  config.gzip_level = int_of(all, "compression.gzip.level");
-  config.lz4_level = int_of(all, "compression.lz4.level");
-  config.zstd_level = int_of(all, "compression.zstd.level");
-  return config;
+Result<TopicConfig> resolve_topic_config(const Values& overrides, const Values& defaults,
+                                         std::optional<storage::Layout> layout) {
+  return resolve(overrides, defaults, layout, false);
 }
 
-std::vector<ConfigEntry> describe_topic_config(const Values& overrides, const Values& defaults) {
+Result<TopicConfig> accept_topic_config(const Values& overrides, const Values& defaults,
+                                        std::optional<storage::Layout> layout) {
+  return resolve(overrides, defaults, layout, true);
+}
+
+std::vector<ConfigEntry> describe_topic_config(const Values& overrides, const Values& defaults,
+                                               std::optional<storage::Layout> layout) {
   std::vector<ConfigEntry> entries;
-  auto resolved = all_effective(overrides, defaults);
+  auto resolved = all_effective(overrides, defaults, layout);
   if (!resolved) return entries;
   EffectiveValues& all = *resolved;
-  if (const auto flush = resolve_flush(all)) {
+  if (layout_of(all) == storage::Layout::rocketmq) show_kept(all, defaults);
+  if (const auto flush = resolve_flush(all, defaults)) {
     const FlushPolicy& policy = flush->policy;
     const bool ack = policy.kind == FlushPolicy::Kind::ack;
     const bool timed = policy.kind == FlushPolicy::Kind::interval;

@@ -53,12 +53,25 @@ struct ConfigKey {
 };
 const std::vector<ConfigKey>& topic_config_keys();  // sorted by name
 
+std::string_view layout_name(storage::Layout layout);
+std::optional<storage::Layout> parse_layout(std::string_view name);
+
 // `overrides` are the topic's own, `defaults` broker-level settings under their broker names.
-// Other settings among `defaults` are passed over. invalid: unknown key, a value outside its
-// range, or two that contradict each other; unsupported: nothing here can do it yet. The context
-// is fit to show a user.
+// `layout` is the one the topic was created in, where it exists already: it outranks what
+// `defaults` say. Other settings among `defaults` are passed over. A layout whose records lie in
+// one log for all topics keeps none longer than the store does (fileReservedTime): a longer
+// retention comes out as that. invalid: unknown key, a value outside its range, or two that
+// contradict each other; unsupported: nothing here can do it yet. The context is fit to show a
+// user.
 Result<TopicConfig> resolve_topic_config(const std::map<std::string, std::string>& overrides,
-                                         const std::map<std::string, std::string>& defaults);
+                                         const std::map<std::string, std::string>& defaults,
+                                         std::optional<storage::Layout> layout = std::nullopt);
+
+// The same for settings somebody asks for now. invalid too: what the topic's layout can't keep to,
+// that is a retention of its own beyond the store's, or compaction.
+Result<TopicConfig> accept_topic_config(const std::map<std::string, std::string>& overrides,
+                                        const std::map<std::string, std::string>& defaults,
+                                        std::optional<storage::Layout> layout = std::nullopt);
 
 // What `describe` shows for one key.
 struct ConfigEntry {
@@ -70,7 +83,9 @@ struct ConfigEntry {
 // Every key of topic_config_keys(), in that order. The flush settings agree with each other
 // whichever of them was set: polylog.flush = ack shows as flush.messages = 1, and so on.
 // REQUIRES: resolve_topic_config accepts the same arguments.
-std::vector<ConfigEntry> describe_topic_config(const std::map<std::string, std::string>& overrides,
-                                               const std::map<std::string, std::string>& defaults);
+std::vector<ConfigEntry> describe_topic_config(
+    const std::map<std::string, std::string>& overrides,
+    const std::map<std::string, std::string>& defaults,
+    std::optional<storage::Layout> layout = std::nullopt);
 
 }  // namespace polylog::broker

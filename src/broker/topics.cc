@@ -27,15 +27,6 @@ TopicOutcome refuse(const Error& error) {
   return refuse(kind, error.to_string());
 }
 
-const char* layout_name(storage::Layout layout) {
-  switch (layout) {
-    case storage::Layout::kafka: return "kafka";
-    case storage::Layout::rocketmq: return "rocketmq";
-    case storage::Layout::segment: return "segment";
-  }
-  return "";
-}
-
 bool name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';
@@ -108,7 +99,7 @@ void Broker::Impl::drop_topic(const std::shared_ptr<Topic>& topic) {
   for (const std::shared_ptr<Partition>& partition : topic->partitions) {
     partition->remove();
     LogState& state = partition->log_state();
-    if (!state.partitions.empty()) continue;  // a log that others share
+    if (state.shared) continue;
     retries.erase(state.shared_from_this());
     states.erase(state.log.get());
   }
@@ -117,16 +108,22 @@ void Broker::Impl::drop_topic(const std::shared_ptr<Topic>& topic) {
 std::shared_ptr<Partition> Broker::Impl::make_partition(
     const Topic& topic, std::int32_t index, std::shared_ptr<storage::PartitionLog> log,
     std::shared_ptr<const TopicConfig> config) {
-  std::shared_ptr<LogState> state = state_of(log->log());
-  return std::make_shared<Partition>(broker, TopicPartition{topic.name, index}, topic.id,
-                                     std::move(log), std::move(state), std::move(config));
+  TopicPartition id{topic.name, index};
+  const storage::Store& store = *stores.of(topic.config.layout);
+  // One that stands for a missing partition has a log of its own.
+  const bool shared = store.traits().shared_log && store.find(id) == log;
+  std::shared_ptr<LogState> state = state_of(log->log(), shared);
+  return std::make_shared<Partition>(broker, std::move(id), topic.id, std::move(log),
+                                     std::move(state), std::move(config),
+                                     store.traits().native);
 }
 
 // ---------------------------------------------------------------------------- on the disk
 
 // The catalogue's commit is the moment a topic exists; load() makes partitions that a crash
 // kept from being made. `left` is what of a failure could not be undone at once.
-Result<Broker::Impl::PartitionLogs> Broker::Impl::make_topic(const meta::TopicRecord& record,
+Result<Broker::Impl::PartitionLogs> Broker::Impl::make_topic(storage::Store& store,
+                                                             const meta::TopicRecord& record,
                                                              const storage::LogConfig& config,
                                                              std::optional<Deletion>& left) {
   if (Result<void> stored = catalog->create_topic(record); !stored) {
@@ -138,7 +135,7 @@ Result<Broker::Impl::PartitionLogs> Broker::Impl::make_topic(const meta::TopicRe
   }
   PartitionLogs logs;
   for (std::int32_t index = 0; index < record.partitions; ++index) {
-    auto log = stores.kafka->create({record.name, index}, record.id, config);
+    auto log = store.create({record.name, index}, record.id, config);
     if (!log) {
       Error error = std::move(log).error();
       if (error.code == Errc::exists) error.code = Errc::io;  // a directory nobody knows
@@ -164,8 +161,13 @@ Result<void> Broker::Impl::mark_deleting(const meta::TopicRecord& record) {
 // then the marked row must stay.
 Result<void> Broker::Impl::remove_marked(Deletion& deletion) {
   const meta::TopicRecord& record = deletion.record;
+  const auto layout = parse_layout(record.layout);
+  storage::Store* const store = layout ? stores.of(*layout) : nullptr;
+  if (store == nullptr) {
+    return fail(Errc::unsupported, "layout " + record.layout + " is not available in this build");
+  }
   for (; deletion.next < record.partitions; ++deletion.next) {
-    const Result<void> removed = stores.kafka->remove({record.name, deletion.next});
+    const Result<void> removed = store->remove({record.name, deletion.next});
     const bool gone = removed || (removed.error().code == Errc::not_found && !deletion.stuck);
     deletion.stuck = !gone;
     if (!gone) return removed;
@@ -220,15 +222,20 @@ TopicOutcome Broker::Impl::check_new(const NewTopic& request, meta::TopicRecord&
                   "Replication factor: " + std::to_string(replicas) +
                       " larger than available brokers: 1.");
   }
-  Result<TopicConfig> resolved = resolve_topic_config(request.configs, settings.values());
+  Result<TopicConfig> resolved = accept_topic_config(request.configs, settings.values());
   if (!resolved) return refuse(TopicError::invalid_config, resolved.error().context);
   config = std::move(*resolved);
-  if (config.layout != storage::Layout::kafka) {
-    return refuse(TopicError::invalid_config, std::string("layout ") +
-                                                  layout_name(config.layout) +
-                                                  " is not available in this build");
-  }
   record.layout = layout_name(config.layout);
+  const storage::Store* const store = stores.of(config.layout);
+  if (store == nullptr) {
+    return refuse(TopicError::invalid_config,
+                  "layout " + record.layout + " is not available in this build");
+  }
+  if (const auto stored = stored_topic(store->traits().native, request.name); !stored) {
+    return refuse(TopicError::invalid_name, "Topic '" + request.name + "' can't be in the " +
+                                                record.layout +
+                                                " layout: " + stored.error().context);
+  }
   record.configs = request.configs;
   return {};
 }
@@ -251,7 +258,7 @@ Async<TopicOutcome> Broker::create_topic(NewTopic request) {
   Result<Impl::PartitionLogs> made;
   std::optional<Impl::Deletion> left;
   std::function<void()> make = [&made, &left, &record, &config, &impl] {
-    made = impl->make_topic(record, config->log, left);
+    made = impl->make_topic(*impl->stores.of(config->layout), record, config->log, left);
   };
   co_await pool_.run(std::move(make));
   if (!made) {
@@ -289,6 +296,7 @@ Async<TopicOutcome> Broker::delete_topic(std::string name) {
   deletion.record.name = topic->name;
   deletion.record.id = topic->id;
   deletion.record.partitions = static_cast<std::int32_t>(topic->partitions.size());
+  deletion.record.layout = layout_name(topic->config.layout);
   deletion.record.configs = topic->overrides;
   Result<void> done;
   std::function<void()> mark = [&done, &deletion, &impl] {
@@ -321,11 +329,9 @@ Async<TopicOutcome> Broker::alter_topic(std::string name,
   if (impl->closing) co_return refuse(TopicError::storage, "the broker is stopping");
   const std::shared_ptr<Topic> topic = find(name);
   if (topic == nullptr) co_return refuse(TopicError::unknown, "This server has no such topic.");
-  Result<TopicConfig> resolved = resolve_topic_config(configs, settings_.values());
+  Result<TopicConfig> resolved =
+      accept_topic_config(configs, settings_.values(), topic->config.layout);
   if (!resolved) co_return refuse(TopicError::invalid_config, resolved.error().context);
-  if (resolved->layout != topic->config.layout) {
-    co_return refuse(TopicError::invalid_config, "a topic stays in the layout it was created in");
-  }
   Result<void> stored;
   std::function<void()> store = [&stored, &name, &configs, &impl] {
     stored = impl->catalog->set_configs(name, configs);

@@ -16,6 +16,7 @@ inline constexpr int exit_usage = 2;
 // What main.cc knows and subcommands don't: the engines by layout.
 struct Engines {
   storage::OpenStore kafka = nullptr;
+  storage::OpenStore rocketmq = nullptr;  // null: not in this build
 };
 
 // Runs one command line: `polylog SUBCOMMAND ...`. Returns the process's exit code.

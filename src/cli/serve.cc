@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t config_bytes_max = 1 << 20;
 constexpr std::size_t pool_threads = 3;
+constexpr std::size_t recovery_threads = 16;  // they wait for the disk, mostly
 constexpr std::int64_t stop_patience_ms = 5000;
 constexpr std::int64_t stop_check_ms = 20;
 
@@ -99,6 +100,17 @@ Result<void> check_directory(fs::FileSystem& fs, const std::string& data) {
   return {};
 }
 
+// The address that records carry as their store's: the one clients are told to connect to, where
+// that is a number.
+std::string store_host(const broker::Settings& settings, const std::string& kafka) {
+  std::string host = settings.advertised_host;
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  const std::string advertised = host + ":" + std::to_string(settings.advertised_port);
+  if (broker::parse_origin(advertised) != broker::Origin{}) return advertised;
+  const auto listening = server::parse_host_port(kafka);
+  return "127.0.0.1:" + std::to_string(listening ? listening->port : 0);
+}
+
 class Server {
  public:
   Server(const ServeOptions& options, const Engines& engines, broker::Settings settings)
@@ -157,33 +169,57 @@ class Server {
   }
 
   Result<void> open_broker() {
-    const std::size_t open_files = raise_open_files(settings_.max_connections);
+    open_files_ = raise_open_files(settings_.max_connections);
     POLYLOG_TRY(fs::create_directories(fs_, options_.data));
     POLYLOG_ASSIGN(lock, fs_.lock(fs::join(options_.data, ".lock")));
     lock_ = std::move(lock);
-    const std::string kafka_directory = fs::join(options_.data, "kafka");
-    POLYLOG_ASSIGN(cluster, known_cluster(fs_, kafka_directory));
+    POLYLOG_ASSIGN(cluster, known_cluster(fs_, fs::join(options_.data, "kafka")));
     const std::string meta_directory = fs::join(options_.data, "meta");
     POLYLOG_TRY(fs::create_directories(fs_, meta_directory));
     POLYLOG_ASSIGN(catalog, meta::open_embedded_catalog(fs_, meta_directory, cluster));
-    POLYLOG_ASSIGN(volume, fs_.open_volume(options_.data));
-    POLYLOG_ASSIGN(defaults, broker::resolve_topic_config({}, settings_.values()));
-    storage::StoreConfig config;
-    config.directory = kafka_directory;
-    config.sidecar_directory = fs::join(options_.data, "sidecar");
-    config.node_id = settings_.node_id;
-    config.cluster_id = catalog->cluster_id();
-    config.open_files_max = open_files;
-    config.defaults = defaults.log;
-    POLYLOG_ASSIGN(opened, engines_.kafka(fs_, clock_, config));
-    report(opened.recovery, kafka_directory);
-    broker_ = std::make_unique<broker::Broker>(
-        reactor_, pool_, fs_, clock_, settings_, std::move(catalog),
-        broker::Broker::Stores{std::move(opened.store), std::move(volume)});
+    settings_.shared_log.store_host = store_host(settings_, options_.kafka);
+    POLYLOG_ASSIGN(stores, open_stores(catalog->cluster_id()));
+    broker_ = std::make_unique<broker::Broker>(reactor_, pool_, fs_, clock_, settings_,
+                                               std::move(catalog), std::move(stores));
     broker_->set_report([](const std::string& line) { server::log_warn(line); });
     POLYLOG_ASSIGN(notes, broker_->load());
     for (const std::string& line : notes) server::log_warn(line);
     return {};
+  }
+
+  Result<broker::Broker::Stores> open_stores(const Uuid& cluster) {
+    broker::Broker::Stores stores;
+    POLYLOG_ASSIGN(volume, fs_.open_volume(options_.data));
+    stores.volume = std::move(volume);
+    POLYLOG_ASSIGN(kafka, open_store(storage::Layout::kafka, engines_.kafka, cluster));
+    stores.kafka = std::move(kafka);
+    if (engines_.rocketmq == nullptr) return stores;
+    auto rocketmq = open_store(storage::Layout::rocketmq, engines_.rocketmq, cluster);
+    if (!rocketmq) {
+      // The one that is open is closed as after any clean stop.
+      POLYLOG_TRY(stores.kafka->close());
+      return fail(std::move(rocketmq).error());
+    }
+    stores.rocketmq = std::move(*rocketmq);
+    return stores;
+  }
+
+  Result<std::unique_ptr<storage::Store>> open_store(storage::Layout layout,
+                                                     storage::OpenStore open, const Uuid& cluster) {
+    const std::size_t engines = engines_.rocketmq == nullptr ? 1 : 2;
+    POLYLOG_ASSIGN(defaults, broker::resolve_topic_config({}, settings_.values(), layout));
+    storage::StoreConfig config;
+    config.directory = fs::join(options_.data, std::string(broker::layout_name(layout)));
+    config.sidecar_directory = fs::join(options_.data, "sidecar");
+    config.node_id = settings_.node_id;
+    config.cluster_id = cluster;
+    config.open_files_max = std::max<std::size_t>(open_files_ / engines, 32);
+    config.recovery_threads = recovery_threads;
+    config.defaults = defaults.log;
+    config.shared = settings_.shared_log;
+    POLYLOG_ASSIGN(opened, open(fs_, clock_, config));
+    report(opened.recovery, config.directory);
+    return std::move(opened.store);
   }
 
   static void report(const storage::Recovery& recovery, const std::string& directory) {
@@ -234,6 +270,7 @@ class Server {
   std::unique_ptr<server::kafka::KafkaService> kafka_;
   boost::asio::signal_set signals_;
   std::int64_t waited_ms_ = 0;
+  std::size_t open_files_ = 0;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "protocol/kafka/create_topics_request.h"
 #include "protocol/kafka/create_topics_response.h"
 #include "storage/kafka/store.h"
+#include "storage/rocketmq/store.h"
 
 namespace polylog::server::kafka {
 
@@ -92,15 +93,24 @@ BrokerRig::BrokerRig(std::map<std::string, std::string> settings) {
   const std::string meta = directory_ + "/meta";
   EXPECT_TRUE(fs_.create_directory(meta));
   auto catalog = meta::open_embedded_catalog(fs_, meta, Uuid{}).value();
+  settings_.shared_log.store_host = "127.0.0.1:9092";
   storage::StoreConfig config;
-  config.directory = directory_ + "/kafka";
   config.sidecar_directory = directory_ + "/sidecar";
   config.cluster_id = catalog->cluster_id();
-  auto opened = storage::kafka::KafkaStore::open(fs_, clock_, config);
-  EXPECT_TRUE(opened) << opened.error().to_string();
+  config.shared = settings_.shared_log;
+  config.shared.commit_log_file_bytes = 16 << 20;
+  config.shared.index_slots = 1000;
+  config.shared.index_entries = 4000;
+  const auto open = [&](storage::OpenStore engine, const std::string& name) {
+    config.directory = directory_ + "/" + name;
+    auto opened = engine(fs_, clock_, config);
+    EXPECT_TRUE(opened) << opened.error().to_string();
+    return std::move(opened->store);
+  };
   broker::Broker::Stores stores;
-  stores.kafka = std::move(opened->store);
   stores.volume = fs_.open_volume(directory_).value();
+  stores.kafka = open(&storage::kafka::KafkaStore::open, "kafka");
+  stores.rocketmq = open(&storage::rocketmq::RocketmqStore::open, "rocketmq");
   broker_ = std::make_unique<broker::Broker>(reactor_, pool_, fs_, clock_, settings_,
                                              std::move(catalog), std::move(stores));
   EXPECT_TRUE(broker_->load());

@@ -17,7 +17,8 @@
 #include "protocol/kafka/produce_response.h"
 #include "server/kafka/broker_rig.h"
 
-// Produce, fetch and what concerns offsets, over a socket, on the real engine.
+// Produce, fetch and what concerns offsets, over a socket, on the real engines: the same in every
+// layout.
 namespace polylog::server::kafka {
 namespace {
 
@@ -26,7 +27,7 @@ using format::kafka::Codec;
 using Values = std::vector<std::string>;
 using Records = std::vector<RecordText>;
 
-struct Data : testing::Test {
+struct Data : testing::TestWithParam<const char*> {
   ProduceRequest produce_of(std::optional<Slice> records, std::int16_t acks = -1,
                             std::int32_t partition = 0, const std::string& name = "t") {
     ProduceRequest request;
@@ -76,11 +77,14 @@ struct Data : testing::Test {
   }
   void SetUp() override { rig.create_topic("t", 2); }
 
-  BrokerRig rig;
+  BrokerRig rig{{{"polylog.layout", GetParam()}}};
   WireClient client{rig.port()};
 };
 
-TEST_F(Data, what_is_produced_is_fetched_in_every_version) {
+INSTANTIATE_TEST_SUITE_P(Layout, Data, testing::Values("kafka", "rocketmq"),
+                         [](const auto& layout) { return std::string(layout.param); });
+
+TEST_P(Data, what_is_produced_is_fetched_in_every_version) {
   std::int64_t offset = 0;
   for (std::int16_t version = 3; version <= 13; ++version) {
     for (const std::int16_t acks : {std::int16_t{1}, std::int16_t{-1}}) {
@@ -105,7 +109,7 @@ TEST_F(Data, what_is_produced_is_fetched_in_every_version) {
 }
 
 // BR-19.
-TEST_F(Data, records_are_never_null) {
+TEST_P(Data, records_are_never_null) {
   for (std::int16_t version = 4; version <= 18; ++version) {
     struct Case {
       std::string topic;
@@ -126,7 +130,7 @@ TEST_F(Data, records_are_never_null) {
   }
 }
 
-TEST_F(Data, produce_errors_concern_their_partition_only) {
+TEST_P(Data, produce_errors_concern_their_partition_only) {
   ProduceRequest request = produce_of(batch_of(Values{"good"}));
   auto& topic = request.topic_data[0];
   std::vector<std::uint8_t> corrupt = to_vector(batch_of(Values{"bad"}).view());
@@ -146,7 +150,7 @@ TEST_F(Data, produce_errors_concern_their_partition_only) {
   EXPECT_EQ(values_in(*fetch(0).records), Values{"good"});
 }
 
-TEST_F(Data, malformed_record_sets_are_refused) {
+TEST_P(Data, malformed_record_sets_are_refused) {
   EXPECT_EQ(produce(std::nullopt).error_code, 87);
   EXPECT_EQ(produce(Slice()).error_code, 87);
   std::vector<std::uint8_t> two = to_vector(batch_of(Values{"a"}).view());
@@ -160,7 +164,7 @@ TEST_F(Data, malformed_record_sets_are_refused) {
   EXPECT_EQ(produce(batch_of(Values{"a"}), -2).error_code, 21);
 }
 
-TEST_F(Data, too_large_and_too_early_are_named) {
+TEST_P(Data, too_large_and_too_early_are_named) {
   rig.create_topic("small", 1, {{"max.message.bytes", "100"}});
   EXPECT_EQ(produce(batch_of(Values{std::string(200, 'x')}), -1, 9, "small").error_code, 10);
   const std::int64_t far_ahead_ms = SystemClock().now().value() + 10 * 86'400'000LL;
@@ -171,13 +175,13 @@ TEST_F(Data, too_large_and_too_early_are_named) {
   EXPECT_EQ(answer.record_errors[0].batch_index, 1);
 }
 
-TEST_F(Data, min_insync_replicas_above_one_refuses_acks_all) {
+TEST_P(Data, min_insync_replicas_above_one_refuses_acks_all) {
   rig.create_topic("two", 1, {{"min.insync.replicas", "2"}});
   EXPECT_EQ(produce(batch_of(Values{"a"}), -1, 9, "two").error_code, 19);
   EXPECT_EQ(produce(batch_of(Values{"a"}), 1, 9, "two").error_code, 0);
 }
 
-TEST_F(Data, log_append_time_is_answered) {
+TEST_P(Data, log_append_time_is_answered) {
   rig.create_topic("stamped", 1, {{"message.timestamp.type", "LogAppendTime"}});
   const std::int64_t before_ms = SystemClock().now().value();
   const auto answer = produce(batch_of(Records{{"a", 5}}), -1, 9, "stamped");
@@ -185,12 +189,12 @@ TEST_F(Data, log_append_time_is_answered) {
   EXPECT_GE(answer.log_append_time_ms, before_ms);
 }
 
-TEST_F(Data, internal_topics_are_not_written_by_clients) {
+TEST_P(Data, internal_topics_are_not_written_by_clients) {
   rig.create_topic("__consumer_offsets");
   EXPECT_EQ(produce(batch_of(Values{"a"}), -1, 9, "__consumer_offsets").error_code, 17);
 }
 
-TEST_F(Data, idempotent_producers_are_deduplicated) {
+TEST_P(Data, idempotent_producers_are_deduplicated) {
   InitProducerIdRequest init;
   init.transactional_id = std::nullopt;
   const std::int64_t id = client.ask<InitProducerIdResponse>(init, 4).producer_id;
@@ -208,7 +212,7 @@ TEST_F(Data, idempotent_producers_are_deduplicated) {
 }
 
 // BR-17.
-TEST_F(Data, sequences_wrap) {
+TEST_P(Data, sequences_wrap) {
   const Slice last = batch_of(Values{"a", "b"}, Stamp{77, 0, 2147483646});
   const Slice first = batch_of(Values{"c", "d"}, Stamp{77, 0, 0});
   EXPECT_EQ(produce(last).base_offset, 0);
@@ -221,12 +225,12 @@ TEST_F(Data, sequences_wrap) {
   EXPECT_EQ(produce(across).base_offset, 4);
 }
 
-TEST_F(Data, transactional_batches_are_refused_while_transactions_are_not_served) {
+TEST_P(Data, transactional_batches_are_refused_while_transactions_are_not_served) {
   EXPECT_EQ(produce(batch_of(Values{"a"}, Stamp{5, 0, 0, true})).error_code, 48);
   EXPECT_TRUE(fetch(0).records->empty());
 }
 
-TEST_F(Data, acks_0_has_no_answer_and_a_failure_closes) {
+TEST_P(Data, acks_0_has_no_answer_and_a_failure_closes) {
   client.send(produce_of(batch_of(Values{"quiet"}), 0), 7);
   EXPECT_TRUE(client.silent_for(100));
   WireClient failing(rig.port());
@@ -234,7 +238,7 @@ TEST_F(Data, acks_0_has_no_answer_and_a_failure_closes) {
   EXPECT_TRUE(failing.closed_by_peer());
 }
 
-TEST_F(Data, pipelined_requests_overlap_and_answer_in_order) {
+TEST_P(Data, pipelined_requests_overlap_and_answer_in_order) {
   constexpr int requests = 200;
   for (int i = 0; i < requests; ++i) {
     client.send(produce_of(batch_of(Values{std::to_string(i)})), 7);
@@ -251,7 +255,7 @@ TEST_F(Data, pipelined_requests_overlap_and_answer_in_order) {
   }
 }
 
-TEST_F(Data, large_compressed_batches_keep_their_place) {
+TEST_P(Data, large_compressed_batches_keep_their_place) {
   std::vector<RecordText> records(20'000, {std::string(100, 'x'), 1'700'000'000'000});
   client.send(produce_of(batch_of(records, {}, Codec::gzip)), 7);
   client.send(produce_of(batch_of(Values{"after"})), 7);
@@ -261,7 +265,7 @@ TEST_F(Data, large_compressed_batches_keep_their_place) {
   }
 }
 
-TEST_F(Data, a_fetch_waits_for_records) {
+TEST_P(Data, a_fetch_waits_for_records) {
   client.send(fetch_of(0, 30'000), 11);
   EXPECT_TRUE(client.silent_for(150));
   WireClient producer(rig.port());
@@ -270,7 +274,7 @@ TEST_F(Data, a_fetch_waits_for_records) {
   EXPECT_EQ(values_in(*response.responses.at(0).partitions.at(0).records), Values{"new"});
 }
 
-TEST_F(Data, a_fetch_waits_for_min_bytes) {
+TEST_P(Data, a_fetch_waits_for_min_bytes) {
   FetchRequest request = fetch_of(0, 30'000);
   request.min_bytes = 3000;
   client.send(request, 11);
@@ -282,7 +286,7 @@ TEST_F(Data, a_fetch_waits_for_min_bytes) {
   EXPECT_EQ(values_in(*response.responses.at(0).partitions.at(0).records).size(), 2U);
 }
 
-TEST_F(Data, a_fetch_answers_empty_at_its_deadline) {
+TEST_P(Data, a_fetch_answers_empty_at_its_deadline) {
   const auto started = std::chrono::steady_clock::now();
   const auto response = client.ask<FetchResponse>(fetch_of(0, 200), 11);
   const auto waited = std::chrono::steady_clock::now() - started;
@@ -290,7 +294,7 @@ TEST_F(Data, a_fetch_answers_empty_at_its_deadline) {
   EXPECT_TRUE(response.responses.at(0).partitions.at(0).records->empty());
 }
 
-TEST_F(Data, a_half_closed_client_is_answered_at_once) {
+TEST_P(Data, a_half_closed_client_is_answered_at_once) {
   client.send(fetch_of(0, 600'000), 11);
   EXPECT_TRUE(client.silent_for(100));
   client.half_close();
@@ -298,20 +302,20 @@ TEST_F(Data, a_half_closed_client_is_answered_at_once) {
   EXPECT_TRUE(client.closed_by_peer());
 }
 
-TEST_F(Data, a_deleted_topic_ends_the_wait) {
+TEST_P(Data, a_deleted_topic_ends_the_wait) {
   client.send(fetch_of(0, 600'000), 11);
   EXPECT_TRUE(client.silent_for(100));
   rig.on_reactor([&] { rig.broker().find("t", 0)->remove(); });
   EXPECT_EQ(client.receive<FetchResponse>(11).responses.at(0).partitions.at(0).error_code, 3);
 }
 
-TEST_F(Data, waiting_fetches_do_not_survive_the_service) {
+TEST_P(Data, waiting_fetches_do_not_survive_the_service) {
   client.send(fetch_of(0, 600'000), 11);
   client.send(fetch_of(0, 600'000), 11);
   EXPECT_TRUE(client.silent_for(100));
 }
 
-TEST_F(Data, byte_limits_hold_but_for_the_first_batch) {
+TEST_P(Data, byte_limits_hold_but_for_the_first_batch) {
   for (int i = 0; i < 10; ++i) produce(batch_of(Values{std::string(1000, 'x')}));
   FetchRequest request = fetch_of(0);
   auto& second = request.topics[0].partitions.emplace_back(request.topics[0].partitions[0]);
@@ -328,7 +332,7 @@ TEST_F(Data, byte_limits_hold_but_for_the_first_batch) {
   EXPECT_TRUE(response.responses.at(0).partitions.at(1).records->empty());
 }
 
-TEST_F(Data, old_clients_are_sent_zstd_as_it_is_stored) {
+TEST_P(Data, old_clients_are_sent_zstd_as_it_is_stored) {
   produce(batch_of(Values{"plain"}));
   produce(batch_of(Records{{"z", 1'700'000'000'000}}, {}, Codec::zstd));
   for (const int version : {4, 9, 10}) {
@@ -337,7 +341,7 @@ TEST_F(Data, old_clients_are_sent_zstd_as_it_is_stored) {
   }
 }
 
-TEST_F(Data, read_committed_gets_a_list_and_read_uncommitted_null) {
+TEST_P(Data, read_committed_gets_a_list_and_read_uncommitted_null) {
   produce(batch_of(Values{"a"}));
   FetchRequest request = fetch_of(0);
   request.isolation_level = 1;
@@ -348,7 +352,7 @@ TEST_F(Data, read_committed_gets_a_list_and_read_uncommitted_null) {
   EXPECT_EQ(values_in(*data.records), Values{"a"});
 }
 
-TEST_F(Data, leader_epochs_are_checked) {
+TEST_P(Data, leader_epochs_are_checked) {
   produce(batch_of(Values{"a"}));
   FetchRequest request = fetch_of(0);
   auto& asked = request.topics[0].partitions[0];
@@ -385,7 +389,7 @@ TEST_F(Data, leader_epochs_are_checked) {
   }
 }
 
-TEST_F(Data, fetch_sessions_send_only_what_changed) {
+TEST_P(Data, fetch_sessions_send_only_what_changed) {
   FetchRequest request = fetch_of(0);
   auto& second = request.topics[0].partitions.emplace_back(request.topics[0].partitions[0]);
   second.partition = 1;
@@ -414,7 +418,7 @@ TEST_F(Data, fetch_sessions_send_only_what_changed) {
 }
 
 // BR-09.
-TEST_F(Data, times_are_looked_up) {
+TEST_P(Data, times_are_looked_up) {
   produce(batch_of(Records{{"a", 2}, {"b", 4}, {"c", 6}, {"d", 8}}));
   for (std::int64_t at = 1; at <= 8; ++at) {
     const auto found = list(at);
@@ -427,7 +431,7 @@ TEST_F(Data, times_are_looked_up) {
   EXPECT_EQ(list(9).error_code, 0);
 }
 
-TEST_F(Data, special_timestamps_in_the_versions_that_know_them) {
+TEST_P(Data, special_timestamps_in_the_versions_that_know_them) {
   produce(batch_of(Records{{"a", 10}, {"b", 30}, {"c", 20}}));
   for (std::int16_t version = 1; version <= 11; ++version) {
     EXPECT_EQ(list(-1, version).offset, 3);
@@ -450,7 +454,7 @@ TEST_F(Data, special_timestamps_in_the_versions_that_know_them) {
   EXPECT_EQ(response.topics.at(0).partitions.at(1).error_code, 42);
 }
 
-TEST_F(Data, records_are_deleted) {
+TEST_P(Data, records_are_deleted) {
   for (int i = 0; i < 5; ++i) produce(batch_of(Values{std::to_string(i)}));
   const auto remove = [&](std::int64_t offset, std::int16_t version) {
     DeleteRecordsRequest request;

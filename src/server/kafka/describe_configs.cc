@@ -51,7 +51,7 @@ void describe_topic(Context& context, const Asked& asked, const DescribeConfigsR
   }
   const auto& defaults = context.broker.settings().values();
   for (const broker::ConfigEntry& entry :
-       broker::describe_topic_config(topic->overrides, defaults)) {
+       broker::describe_topic_config(topic->overrides, defaults, topic->config.layout)) {
     if (!wanted(asked, entry.key->name)) continue;
     Entry& out = answer.configs.emplace_back();
     out.name = entry.key->name;

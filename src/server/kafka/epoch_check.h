@@ -19,10 +19,10 @@ struct EpochOffset {
   LeaderEpoch epoch = no_epoch;
   Offset end{-1};
 };
-inline EpochOffset end_of_epoch(broker::Partition& partition, LeaderEpoch epoch) {
+inline EpochOffset end_of_epoch(const broker::Partition& partition, LeaderEpoch epoch) {
   const EpochEnd end = partition.end_of_epoch(epoch);
   if (end.epoch == no_epoch) return {};
-  return {end.epoch, partition.log().offset_at(end.end)};
+  return {end.epoch, Offset(end.end.value())};
 }
 
 }  // namespace polylog::server::kafka

@@ -31,7 +31,10 @@ Slice join_batches(const std::vector<Batch>& batches, std::size_t& taken) {
   return Slice::of(std::move(joined));
 }
 
-void FetchReader::ColdRead::run() { found = log->read(from, limits); }
+void FetchReader::ColdRead::run() {
+  if (log) found = log->read(from, limits);
+  if (found && transcoder) found = transcoder->from_native(*found);
+}
 
 FetchReader::FetchReader(Context& context, FetchRules rules,
                          std::vector<std::shared_ptr<FetchedPartition>> asked)
@@ -135,9 +138,16 @@ std::optional<FetchReader::ColdRead> FetchReader::advance() {
     limits.wait = false;
     limits.end = targets_[index].seen_end;
     Result<std::vector<Batch>> found = partition.read(from, limits, rules_.isolation);
+    std::optional<broker::Transcoder> transcoder = partition.transcoder();
     if (!found && found.error().code == Errc::would_block) {
       limits.wait = true;
-      return ColdRead{index, partition.shared_log(), from, limits, {}};
+      return ColdRead{index, partition.shared_log(), from, limits, std::move(transcoder), {}};
+    }
+    if (found && transcoder) {
+      if (broker::total_bytes(*found) > broker::Transcoder::inline_bytes_max) {
+        return ColdRead{index, nullptr, from, limits, std::move(transcoder), std::move(found)};
+      }
+      found = transcoder->from_native(*found);
     }
     take(index, std::move(found));
   }

@@ -33,12 +33,14 @@ class FetchReader {
 
   // Forgets what was read, for another pass.
   void begin_pass();
-  // A read that has to wait for the disk: run() it where waiting is allowed, then give it back.
+  // A read that has to wait for the disk, or whose records are many and in another form than
+  // Kafka's: run() it where that is allowed, then give it back.
   struct ColdRead {
     std::size_t index = 0;
-    std::shared_ptr<storage::PartitionLog> log;
+    std::shared_ptr<storage::PartitionLog> log;  // null: `found` has been read already
     Offset from;
     storage::ReadLimits limits;
+    std::optional<broker::Transcoder> transcoder;
     Result<std::vector<Batch>> found;
     void run();
   };

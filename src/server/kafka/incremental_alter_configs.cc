@@ -106,7 +106,8 @@ Async<void> alter(Context& context, const Asked& asked, bool validate_only, Answ
       co_return;
     }
   }
-  const Result<broker::TopicConfig> resolved = broker::resolve_topic_config(configs, defaults);
+  const Result<broker::TopicConfig> resolved =
+      broker::accept_topic_config(configs, defaults, topic->config.layout);
   if (!resolved) {
     refuse(context, answer, ErrorCode::invalid_config, resolved.error().context);
     co_return;

@@ -97,12 +97,42 @@ stored::ValidationRules rules_of(const broker::TopicConfig& config, const Contex
   return rules;
 }
 
-// Small batches are judged where the request runs; nothing: it is work for the pool.
-std::optional<Checked> check_here(const Slice& records, const stored::ValidationRules& rules) {
+// What a record can't be stored for, in the terms of Kafka's protocol.
+stored::ValidationError not_storable(const Error& error) {
+  stored::ValidationError refused;
+  refused.message = error.context;
+  refused.code = stored::BatchFault::invalid_record;
+  if (error.code == Errc::too_large) refused.code = stored::BatchFault::message_too_large;
+  if (error.code == Errc::corrupt) refused.code = stored::BatchFault::corrupt_message;
+  return refused;
+}
+
+// How the batches for one partition become what its log takes.
+struct Intake {
+  stored::ValidationRules rules;
+  std::optional<broker::Transcoder> transcoder;
+  broker::Origin origin;
+
+  // Judges a client's batch, and changes its form where the log has another.
+  Checked take(const Slice& records, const stored::ValidationRules& limits) const {
+    Checked checked = stored::validate(records, limits);
+    if (!checked || !transcoder || checked->info.transactional) return checked;
+    Result<Batch> native = transcoder->to_native(*checked, origin);
+    if (!native) return tl::unexpected(not_storable(native.error()));
+    return std::move(*native);
+  }
+};
+
+// Small batches are taken where the request runs; nothing: it is work for the pool.
+std::optional<Checked> take_here(const Slice& records, const Intake& intake) {
+  const stored::ValidationRules& rules = intake.rules;
+  if (intake.transcoder && records.size() > broker::Transcoder::inline_bytes_max) {
+    return std::nullopt;
+  }
   if (stored::needs_pool(records.view(), rules)) return std::nullopt;
   stored::ValidationRules small = rules;
   small.output_max = std::min(rules.output_max, stored::inline_output_max);
-  Checked checked = stored::validate(records, small);
+  Checked checked = intake.take(records, small);
   const bool small_lied =
       !checked && checked.error().output_over_cap && rules.output_max > stored::inline_output_max;
   if (small_lied) return std::nullopt;
@@ -161,8 +191,18 @@ void append(Context& context, Produced& work, const std::shared_ptr<broker::Part
   work.appended.push_back({partition, *appended, topic, index});
 }
 
+Intake intake_of(const broker::Partition& partition, const Client& client, std::int16_t version) {
+  Intake intake;
+  intake.rules = rules_of(partition.config(), *client.context, version);
+  intake.transcoder = partition.transcoder();
+  if (!intake.transcoder) return intake;
+  intake.origin = client.origin;
+  intake.rules.target = std::nullopt;  // no codec outlives the change of form
+  return intake;
+}
+
 // Judges and appends the batches of one topic, in order.
-Async<void> produce_topic(Context& context, const Call& call,
+Async<void> produce_topic(Context& context, const Client& client, const Call& call,
                           const ProduceRequest::TopicProduceData& data, Produced& work) {
   const std::shared_ptr<broker::Topic> topic =
       work.by_id ? context.broker.find(data.topic_id) : context.broker.find(data.name);
@@ -188,11 +228,11 @@ Async<void> produce_topic(Context& context, const Call& call,
       continue;
     }
     const Slice records = asked.records.value_or(Slice());
-    const stored::ValidationRules rules = rules_of(partition->config(), context, call.version);
-    std::optional<Checked> checked = check_here(records, rules);
+    const Intake intake = intake_of(*partition, client, call.version);
+    std::optional<Checked> checked = take_here(records, intake);
     if (!checked) {
-      std::function<void()> work_there = [&checked, &records, &rules] {
-        checked = stored::validate(records, rules);
+      std::function<void()> work_there = [&checked, &records, &intake] {
+        checked = intake.take(records, intake.rules);
       };
       co_await context.broker.pool().run(std::move(work_there));
     }
@@ -259,7 +299,7 @@ Async<void> produce(Context& context, ClientPtr client, Call call, Reply reply) 
   if (*acks == broker::Acks::all) work->deadline_ns = context.deadline_in_ms(request->timeout_ms);
   work->response.responses.reserve(request->topic_data.size());
   for (const ProduceRequest::TopicProduceData& topic : request->topic_data) {
-    co_await produce_topic(context, call, topic, *work);
+    co_await produce_topic(context, *client, call, topic, *work);
   }
   // The frame's memory is the log's now, or nobody's: the wait must not hold it.
   request = ProduceRequest();
