@@ -6,6 +6,7 @@
 
 #include "cli/dump.h"
 #include "cli/dump_report.h"
+#include "cli/dump_store_log.h"
 #include "format/kafka/names.h"
 #include "fs/file_system.h"
 
@@ -17,7 +18,7 @@ struct DumpFile {
   std::string path;
   fs::FilePtr file;
   std::uint64_t size = 0;
-  Offset base_offset{0};  // what a segment file's name says
+  Offset base_offset{0};  // what the name says: of a store's file, its position
 };
 
 Result<void> dump_log(const DumpFile& file, const DumpOptions& options, DumpReport& report);
@@ -33,6 +34,20 @@ Result<void> dump_offset_checkpoint(const DumpFile& file, DumpReport& report);
 Result<void> dump_partition_metadata(const DumpFile& file, DumpReport& report);
 Result<void> dump_meta_properties(const DumpFile& file, DumpReport& report);
 Result<void> dump_clean_shutdown(const DumpFile& file, DumpReport& report);
+
+Result<void> dump_commit_log(const DumpFile& file, const DumpOptions& options, DumpReport& report);
+// `log` is the store's commit log for --deep, or null.
+Result<void> dump_consume_queue(const DumpFile& file, StoreLog* log, DumpReport& report);
+Result<void> dump_consume_queue_ext(const DumpFile& file, DumpReport& report);
+Result<void> dump_key_index(const DumpFile& file, StoreLog* log, const DumpOptions& options,
+                            DumpReport& report);
+
+Result<void> dump_store_checkpoint(const DumpFile& file, DumpReport& report);
+Result<void> dump_abort_mark(const DumpFile& file, DumpReport& report);
+Result<void> dump_topics(const DumpFile& file, DumpReport& report);
+Result<void> dump_subscription_groups(const DumpFile& file, DumpReport& report);
+Result<void> dump_consumer_offsets(const DumpFile& file, DumpReport& report);
+Result<void> dump_delay_offsets(const DumpFile& file, DumpReport& report);
 
 Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, DumpReport& report);
 

@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 
-#include "cli/dump_files.h"
+#include "cli/dump_entries.h"
 #include "cli/text.h"
 #include "format/kafka/index.h"
 #include "format/kafka/record_batch.h"
@@ -15,7 +14,6 @@ namespace {
 using format::kafka::OffsetIndexEntry;
 using format::kafka::TimeIndexEntry;
 
-constexpr std::size_t chunk_entries = 8192;
 constexpr std::uint64_t batch_bytes_max = std::uint64_t{512} << 20;
 
 std::int64_t absolute(const DumpFile& file, std::int32_t relative) {
@@ -26,48 +24,6 @@ void begin(const DumpFile& file, std::string_view kind, DumpReport& report) {
   report.begin_file(
       file.path, kind,
       {{"base_offset", file.base_offset.value()}, {"bytes", static_cast<std::int64_t>(file.size)}});
-}
-
-// Calls visit(position, bytes) for each entry. An entry of zeros begins the space that Kafka
-// reserves ahead: nothing may follow in it. Returns how many entries were visited.
-template <typename F>
-Result<std::int64_t> for_each_entry(const DumpFile& file, std::size_t entry_bytes, bool reserves,
-                                    DumpReport& report, F&& visit) {
-  std::vector<std::uint8_t> chunk(chunk_entries * entry_bytes);
-  std::int64_t entries = 0;
-  std::optional<std::uint64_t> reserved_from;
-  std::uint64_t at = 0;
-  while (at < file.size) {
-    POLYLOG_ASSIGN(got, file.file->read(at, chunk));
-    if (got < entry_bytes) break;
-    for (std::size_t i = 0; i + entry_bytes <= got; i += entry_bytes) {
-      const ByteView entry = ByteView(chunk).subspan(i, entry_bytes);
-      const bool zero = reserves && std::all_of(entry.begin(), entry.end(),
-                                                [](std::uint8_t byte) { return byte == 0; });
-      if (reserved_from) {
-        if (zero) continue;
-        report.damage(at + i, "an entry behind an entry of zeros");
-        return entries;
-      }
-      if (zero) {
-        reserved_from = at + i;
-      } else {
-        visit(at + i, entry);
-        ++entries;
-      }
-    }
-    at += got / entry_bytes * entry_bytes;
-  }
-  if (reserved_from) {
-    report.note(*reserved_from, "zeros to the end of the file, " +
-                                    std::to_string(file.size - *reserved_from) +
-                                    " bytes: reserved");
-  }
-  if (file.size % entry_bytes != 0) {
-    report.damage(file.size / entry_bytes * entry_bytes,
-                  "the file ends inside an entry of " + std::to_string(entry_bytes) + " bytes");
-  }
-  return entries;
 }
 
 // Whether a batch with this offset begins at the entry's position of the log.
@@ -100,7 +56,7 @@ Result<void> dump_offset_index(const DumpFile& file, const DumpFile* log, DumpRe
   Result<void> followed;
   POLYLOG_ASSIGN(
       entries,
-      for_each_entry(
+      for_each_dump_entry(
           file, OffsetIndexEntry::bytes, true, report, [&](std::uint64_t at, ByteView bytes) {
             const OffsetIndexEntry entry = format::kafka::decode_offset_index_entry(bytes);
             const std::int64_t offset = absolute(file, entry.relative_offset);
@@ -168,28 +124,28 @@ Result<void> dump_time_index(const DumpFile& file, const DumpFile* log, DumpRepo
   std::vector<TimedPlace> places;
   POLYLOG_ASSIGN(
       entries,
-      for_each_entry(file, TimeIndexEntry::bytes, true, report,
-                     [&](std::uint64_t at, ByteView bytes) {
-                       const TimeIndexEntry entry = format::kafka::decode_time_index_entry(bytes);
-                       const std::int64_t offset = absolute(file, entry.relative_offset);
-                       if (report.json()) {
-                         JsonWriter json = json_of_type("entry");
-                         json.field("timestamp", entry.timestamp).field("offset", offset);
-                         report.object(json);
-                       } else {
-                         report.person("  time " + format_time(Timestamp(entry.timestamp)) +
-                                       " offset " + std::to_string(offset));
-                       }
-                       if (entry.timestamp < -1 || entry.relative_offset < 0) {
-                         report.damage(at, "a negative number");
-                       } else if (before && (entry.timestamp <= before->timestamp ||
-                                             entry.relative_offset < before->relative_offset)) {
-                         report.damage(at, "the entry does not lie behind the one before");
-                       } else if (log != nullptr && entry.timestamp >= 0) {
-                         places.push_back({at, entry});
-                       }
-                       before = entry;
-                     }));
+      for_each_dump_entry(
+          file, TimeIndexEntry::bytes, true, report, [&](std::uint64_t at, ByteView bytes) {
+            const TimeIndexEntry entry = format::kafka::decode_time_index_entry(bytes);
+            const std::int64_t offset = absolute(file, entry.relative_offset);
+            if (report.json()) {
+              JsonWriter json = json_of_type("entry");
+              json.field("timestamp", entry.timestamp).field("offset", offset);
+              report.object(json);
+            } else {
+              report.person("  time " + format_time(Timestamp(entry.timestamp)) + " offset " +
+                            std::to_string(offset));
+            }
+            if (entry.timestamp < -1 || entry.relative_offset < 0) {
+              report.damage(at, "a negative number");
+            } else if (before && (entry.timestamp <= before->timestamp ||
+                                  entry.relative_offset < before->relative_offset)) {
+              report.damage(at, "the entry does not lie behind the one before");
+            } else if (log != nullptr && entry.timestamp >= 0) {
+              places.push_back({at, entry});
+            }
+            before = entry;
+          }));
   if (log != nullptr) POLYLOG_TRY(follow_times(file, *log, places, report));
   report.end_file({{"entries", entries}});
   return {};
@@ -197,9 +153,9 @@ Result<void> dump_time_index(const DumpFile& file, const DumpFile* log, DumpRepo
 
 Result<void> dump_transaction_index(const DumpFile& file, DumpReport& report) {
   begin(file, "transaction_index", report);
-  POLYLOG_ASSIGN(
-      entries,
-      for_each_entry(file, format::kafka::transaction_index_entry_bytes, false, report,
+  POLYLOG_ASSIGN(entries,
+                 for_each_dump_entry(
+                     file, format::kafka::transaction_index_entry_bytes, false, report,
                      [&](std::uint64_t at, ByteView bytes) {
                        const auto entry = format::kafka::decode_transaction_index_entry(bytes);
                        if (!entry) return report.damage(at, entry.error().context);

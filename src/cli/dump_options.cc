@@ -8,13 +8,17 @@ namespace polylog::cli {
 namespace {
 
 constexpr const char* description =
-    "Show what files of a Kafka log directory hold.\n\n"
+    "Show what files of a Kafka log directory or a RocketMQ store hold.\n\n"
     "  polylog dump data/kafka/orders-0/00000000000000000000.log\n"
     "  polylog dump data/kafka/orders-0 --records --json | jq 'select(.type==\"record\")'\n"
-    "  polylog dump --deep data/kafka/*-[0-9]\n\n"
-    "Knows .log, .index, .timeindex, .txnindex and .snapshot files, the checkpoints,\n"
-    "partition.metadata, meta.properties, .kafka_cleanshutdown and polylog's own kafka.sidecar,\n"
-    "by their names. Of a directory each such file in it is shown. Nothing is written.";
+    "  polylog dump --deep data/kafka/*-[0-9]\n"
+    "  polylog dump --deep data/rocketmq/consumequeue/orders/0 data/rocketmq/commitlog\n\n"
+    "Knows Kafka's .log, .index, .timeindex, .txnindex and .snapshot files, the checkpoints,\n"
+    "partition.metadata, meta.properties and .kafka_cleanshutdown; RocketMQ's commit log, consume\n"
+    "queues and their extensions, key indexes, checkpoint, abort, and topics, subscriptionGroup,\n"
+    "consumerOffset and delayOffset .json; and polylog's own kafka.sidecar: by their names, and\n"
+    "files named by a position also by where they lie. Of a directory each such file in it is\n"
+    "shown. Nothing is written.";
 
 constexpr const char* footer =
     "A broker that writes to the files meanwhile may make the end of a log look torn.\n"
@@ -29,7 +33,8 @@ void add_dump(CLI::App& app, Action& action) {
   const auto options = std::make_shared<DumpOptions>();
   dump_app->add_option("PATH", options->paths, "Files and directories")->type_name("")->required();
   dump_app->add_flag("--json", options->json, "One JSON object a line");
-  dump_app->add_flag("--records", options->records, "Show each record of each batch");
+  dump_app->add_flag("--records", options->records,
+                     "Show each record of each batch; body and properties of messages");
   dump_app->add_flag("--deep", options->deep,
                      "Check each record, and follow indexes into the log beside them");
   dump_app->callback([=, &action] { action = [=] { return dump(*options); }; });

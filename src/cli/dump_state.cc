@@ -1,45 +1,12 @@
 #include <algorithm>
-#include <variant>
 
-#include "cli/dump_files.h"
+#include "cli/dump_whole.h"
 #include "cli/text.h"
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/snapshot.h"
 
-// Small files that are decoded as a whole.
 namespace polylog::cli {
 namespace {
-
-constexpr std::uint64_t file_bytes_max = std::uint64_t{256} << 20;
-
-Result<std::vector<std::uint8_t>> read_whole(const DumpFile& file) {
-  if (file.size > file_bytes_max) {
-    return fail(Errc::too_large,
-                file.path + " has " + format_size(file.size) + "; files of this kind are small");
-  }
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.size));
-  POLYLOG_ASSIGN(got, file.file->read(0, bytes));
-  bytes.resize(got);
-  return bytes;
-}
-
-// Begins the file's part of the report; `decode` gives the content or what is damaged, `show`
-// reports its entries and returns how many.
-template <typename Decode, typename Show>
-Result<void> dump_whole(const DumpFile& file, std::string_view kind, DumpReport& report,
-                        Decode&& decode, Show&& show) {
-  POLYLOG_ASSIGN(bytes, read_whole(file));
-  report.begin_file(file.path, kind, {{"bytes", static_cast<std::int64_t>(bytes.size())}});
-  const auto content = decode(ByteView(bytes));
-  std::size_t entries = 0;
-  if (content) {
-    entries = show(*content);
-  } else {
-    report.damage(0, content.error().context);
-  }
-  report.end_file({{"entries", static_cast<std::int64_t>(entries)}});
-  return {};
-}
 
 void show_producer(ProducerId id, const ProducerState::Entry& entry, DumpReport& report) {
   const bool has_batch = !entry.batches.empty();
@@ -71,10 +38,21 @@ void show_producer(ProducerId id, const ProducerState::Entry& entry, DumpReport&
   report.person(line);
 }
 
-using Value = std::variant<std::int64_t, std::string>;
+}  // namespace
 
-// One line of a text file: names and values.
-void show_pairs(const std::vector<std::pair<std::string, Value>>& pairs, DumpReport& report) {
+Result<std::vector<std::uint8_t>> read_whole(const DumpFile& file) {
+  constexpr std::uint64_t file_bytes_max = std::uint64_t{256} << 20;
+  if (file.size > file_bytes_max) {
+    return fail(Errc::too_large,
+                file.path + " has " + format_size(file.size) + "; files of this kind are small");
+  }
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.size));
+  POLYLOG_ASSIGN(got, file.file->read(0, bytes));
+  bytes.resize(got);
+  return bytes;
+}
+
+void show_pairs(const std::vector<std::pair<std::string, DumpValue>>& pairs, DumpReport& report) {
   std::string line = " ";
   JsonWriter json = json_of_type("entry");
   for (const auto& [name, value] : pairs) {
@@ -95,8 +73,6 @@ void show_pairs(const std::vector<std::pair<std::string, Value>>& pairs, DumpRep
     report.person(line);
   }
 }
-
-}  // namespace
 
 Result<void> dump_snapshot(const DumpFile& file, DumpReport& report) {
   const auto decode = [](ByteView bytes) { return format::kafka::decode_snapshot(bytes); };
@@ -161,7 +137,7 @@ Result<void> dump_meta_properties(const DumpFile& file, DumpReport& report) {
   };
   return dump_whole(file, "meta_properties", report, decode,
                     [&](const format::kafka::MetaProperties& properties) {
-                      std::vector<std::pair<std::string, Value>> pairs = {
+                      std::vector<std::pair<std::string, DumpValue>> pairs = {
                           {"version", std::int64_t{properties.version}},
                           {"cluster_id", properties.cluster_id},
                           {"node_id", std::int64_t{properties.node_id}}};
