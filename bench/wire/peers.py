@@ -6,20 +6,17 @@ All are driven by the same librdkafka load tool on 127.0.0.1.
 
 import os
 import pathlib
-import re
-import subprocess
-import sys
 from typing import NamedTuple
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "interop"))
-import brokers  # noqa: E402
-import dependencies  # noqa: E402
+import load_tool
+import paths  # noqa: F401
+import brokers
+from load_tool import LibrdkafkaLoad, RoundFailed
 
-RESULT = re.compile(r"(\d+) delivered \(.*?, (\d+) failed\) in (\d+)ms: (\d+) msgs/s")
 CLIENT = ("batch.size=1000000", "linger.ms=5", "queue.buffering.max.messages=2000000",
           "queue.buffering.max.kbytes=2097151", "batch.num.messages=1000000",
           "message.max.bytes=1000000")
-SAMPLE_SECONDS_MAX = 300
+WARM_SECONDS = float(os.environ.get("POLYLOG_BENCH_WARM_SECONDS", "60"))
 
 
 class Sample(NamedTuple):
@@ -30,29 +27,7 @@ class Sample(NamedTuple):
     broker_cpu_seconds: float  # over the run; the mock's cannot be told from the client's
     client_cpu_seconds: float
     peak_rss_bytes: int
-
-
-class RoundFailed(Exception):
-    """The load tool did not deliver everything."""
-
-
-def run_load_tool(address, topic, size, count):
-    """Produces `count` messages of `size` bytes to partition 0 with acks=all."""
-    command = [dependencies.rdkafka_performance(), "-P", "-t", topic, "-p", "0", "-s", str(size),
-               "-c", str(count), "-a", "-1", "-q"]
-    command += ["-b", address] if address else ["-X", "test.mock.num.brokers=1"]
-    for option in CLIENT:
-        command += ["-X", option]
-    before = os.times()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SAMPLE_SECONDS_MAX,
-                          check=False)
-    after = os.times()
-    found = RESULT.search(done.stdout + done.stderr)
-    if done.returncode != 0 or not found or int(found[1]) != count or int(found[2]) != 0:
-        raise RoundFailed(f"{topic}: {(done.stdout + done.stderr)[-600:]}")
-    client_cpu = (after.children_user + after.children_system
-                  - before.children_user - before.children_system)
-    return int(found[4]), int(found[3]) / 1000, client_cpu
+    messages: int
 
 
 class MockPeer:
@@ -71,8 +46,8 @@ class MockPeer:
         pass
 
     def produce(self, size, count):
-        rate, seconds, client_cpu = run_load_tool(None, "bench", size, count)
-        return Sample(rate, seconds, 0.0, client_cpu, 0)
+        done = load_tool.run(None, LibrdkafkaLoad("bench", size, count, CLIENT))
+        return Sample(done.rate, done.seconds, 0.0, done.client_cpu_seconds, 0, done.messages)
 
 
 class BrokerPeer:
@@ -94,6 +69,14 @@ class BrokerPeer:
     def warm_up(self):
         self.produce(100, 20_000)
 
+    def sample(self, load):
+        """One measured run into a topic that exists."""
+        cpu = self.broker.cpu_seconds()
+        done = load_tool.run(self.broker.address, load)
+        cpu = self.broker.cpu_seconds() - cpu
+        return Sample(done.rate, done.seconds, cpu, done.client_cpu_seconds,
+                      self.broker.peak_rss_bytes(), done.messages)
+
     def produce(self, size, count):
         self.samples += 1
         topic = f"bench-{self.samples}"
@@ -101,12 +84,9 @@ class BrokerPeer:
             error, message = connection.create_topic(topic, 1, self.topic_configs)
             if error != 0:
                 raise RoundFailed(f"creating {topic}: {error} {message}")
-            cpu = self.broker.cpu_seconds()
-            rate, seconds, client_cpu = run_load_tool(self.broker.address, topic, size, count)
-            cpu = self.broker.cpu_seconds() - cpu
-            peak = self.broker.peak_rss_bytes()
+            sample = self.sample(LibrdkafkaLoad(topic, size, count, CLIENT))
             connection.delete_topic(topic)
-        return Sample(rate, seconds, cpu, client_cpu, peak)
+        return sample
 
 
 class PolylogNever(BrokerPeer):
@@ -126,7 +106,6 @@ class KafkaPeer(BrokerPeer):
     """1 GiB of heap, the JVM's own defaults otherwise, warmed up before the first sample."""
 
     name = "kafka"
-    warm_seconds = float(os.environ.get("POLYLOG_BENCH_WARM_SECONDS", "60"))
 
     def make(self, folder):
         broker = brokers.KafkaBroker(folder, {"log.segment.delete.delay.ms": 0,
@@ -136,7 +115,7 @@ class KafkaPeer(BrokerPeer):
 
     def warm_up(self):
         spent = 0.0
-        while spent < self.warm_seconds:
+        while spent < WARM_SECONDS:
             spent += max(0.05, self.produce(100, 500_000).seconds)
             spent += max(0.05, self.produce(1024, 200_000).seconds)
 
