@@ -1,85 +1,15 @@
-#include <gtest/gtest.h>
+#include "crash_states.h"
 
-#include <cstdlib>
-
-#include "storage/kafka/store.h"
-#include "store_workload.h"
-
-// Every legal crash state of random workloads over the Kafka engine: the power goes at each I/O
-// step in turn, the disk is found in a spread of the states it may be in, and every promise is
-// checked; then the power goes again, at once, and nothing may have got worse.
+// Every legal crash state of random workloads over the Kafka engine.
 namespace polylog::crash {
 namespace {
 
-using storage::kafka::KafkaStore;
-
-constexpr int operations = 36;
-constexpr std::size_t choices_per_step = 6;
-
-std::uint64_t states_wanted() {
-  const char* const asked = std::getenv("POLYLOG_CRASH_STATES");
-  return asked == nullptr ? 20'000 : std::strtoull(asked, nullptr, 10);
-}
-
-std::uint64_t steps_of(std::uint64_t seed) {
-  fs::SimFileSystem disk;
-  StoreWorkload workload(&KafkaStore::open, seed);
-  workload.run(disk, operations);
-  return disk.steps();
-}
-
-// Checks one state, then the state after losing everything that its recovery did not sync.
-void check_state(StoreWorkload& workload, const fs::SimFileSystem& crashed,
-                 const fs::CrashChoice& choice, const std::string& where) {
-  const auto disk = crashed.crash_state(choice);
-  const std::string first = workload.check(*disk);
-  ASSERT_EQ(first, "") << where << ", state " << choice.to_string() << "\n" << disk->dump_tree();
-  const auto again = disk->crash_state({.mode = fs::CrashChoice::Mode::lose_all});
-  const std::string second = workload.check(*again);
-  ASSERT_EQ(second, "") << where << ", state " << choice.to_string() << ", then lose_all";
-}
-
 TEST(KafkaCrashStates, no_acknowledged_record_is_lost_and_no_shown_offset_changes) {
-  std::uint64_t states = 0;
-  std::uint64_t seed = 1;
-  for (; states < states_wanted(); ++seed) {
-    const std::uint64_t steps = steps_of(seed);
-    for (std::uint64_t step = 1; step <= steps + 1; ++step) {
-      fs::SimFileSystem disk;
-      disk.crash_at(step, step % 2 == 0);
-      StoreWorkload workload(&KafkaStore::open, seed);
-      workload.run(disk, operations);
-      const std::string where =
-          "seed " + std::to_string(seed) + ", power off at step " + std::to_string(step);
-      for (const fs::CrashChoice& choice : disk.crash_choices(step, choices_per_step)) {
-        check_state(workload, disk, choice, where);
-        if (::testing::Test::HasFatalFailure()) return;
-        states += 2;
-      }
-    }
-  }
-  std::printf("%llu crash states, seeds 1 to %llu\n", static_cast<unsigned long long>(states),
-              static_cast<unsigned long long>(seed - 1));
+  check_crash_states(kafka_engine());
 }
 
-// Each I/O call of a workload fails once, in each way; what was acknowledged before and after it
-// is there when the power goes at the end.
 TEST(KafkaCrashStates, every_call_site_fails_once_without_loss) {
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const std::uint64_t steps = steps_of(seed);
-    for (const fs::Fault fault : {fs::Fault::eio, fs::Fault::no_space, fs::Fault::short_write}) {
-      for (std::uint64_t step = 1; step <= steps; ++step) {
-        fs::SimFileSystem disk;
-        disk.fail_step(step, fault);
-        StoreWorkload workload(&KafkaStore::open, seed);
-        workload.run(disk, operations);
-        check_state(workload, disk, {.mode = fs::CrashChoice::Mode::lose_all},
-                    "seed " + std::to_string(seed) + ", step " + std::to_string(step) +
-                        " failed, fault " + std::to_string(static_cast<int>(fault)));
-        if (::testing::Test::HasFatalFailure()) return;
-      }
-    }
-  }
+  check_single_faults(kafka_engine());
 }
 
 }  // namespace

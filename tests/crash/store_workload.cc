@@ -1,6 +1,7 @@
 #include "store_workload.h"
 
 #include "format/kafka/records.h"
+#include "storage/kafka/store.h"
 
 namespace polylog::crash {
 namespace {
@@ -34,8 +35,25 @@ storage::LogConfig log_config() {
   return config;
 }
 
+}  // namespace
+
+WorkloadEngine kafka_engine() {
+  WorkloadEngine engine;
+  engine.open = &storage::kafka::KafkaStore::open;
+  engine.config.directory = "/data/kafka";
+  engine.config.sidecar_directory = "/data/sidecar";
+  engine.config.cluster_id = *Uuid::parse("AAAAAAAAAAAAAAAAAAAAAg");
+  engine.config.defaults = log_config();
+  engine.to_native = [](Batch batch, const TopicPartition&) { return batch; };
+  engine.to_kafka = [](std::vector<Batch> batches) {
+    return Result<std::vector<Batch>>(std::move(batches));
+  };
+  return engine;
+}
+
 // All records from the log start on, as (offset, value).
-Result<std::map<std::int64_t, std::string>> read_all(const storage::PartitionLog& log) {
+Result<std::map<std::int64_t, std::string>> StoreWorkload::read_all(
+    const storage::PartitionLog& log) const {
   std::map<std::int64_t, std::string> records;
   const OffsetRange range = log.offsets();
   storage::ReadLimits limits;
@@ -45,7 +63,8 @@ Result<std::map<std::int64_t, std::string>> read_all(const storage::PartitionLog
   for (Offset at = range.start; at < range.end;) {
     POLYLOG_ASSIGN(batches, log.read(at, limits));
     if (batches.empty()) break;
-    for (const Batch& batch : batches) {
+    POLYLOG_ASSIGN(shown, engine_.to_kafka(std::move(batches)));
+    for (const Batch& batch : shown) {
       POLYLOG_TRY(format::kafka::for_each_batch(
           batch.bytes.view(), [&](const format::kafka::BatchHeader&, ByteView whole) {
             return format::kafka::for_each_record(whole, 1 << 20, [&](const Record& record) {
@@ -61,23 +80,12 @@ Result<std::map<std::int64_t, std::string>> read_all(const storage::PartitionLog
   return records;
 }
 
-}  // namespace
-
-StoreWorkload::StoreWorkload(storage::OpenStore open, std::uint64_t seed)
-    : open_(open), random_(seed) {}
-
-storage::StoreConfig StoreWorkload::config() {
-  storage::StoreConfig config;
-  config.directory = "/data/kafka";
-  config.sidecar_directory = "/data/sidecar";
-  config.cluster_id = *Uuid::parse("AAAAAAAAAAAAAAAAAAAAAg");
-  config.defaults = log_config();
-  return config;
-}
+StoreWorkload::StoreWorkload(WorkloadEngine engine, std::uint64_t seed)
+    : engine_(std::move(engine)), random_(seed) {}
 
 void StoreWorkload::run(fs::SimFileSystem& disk, int operations) {
   disk_ = &disk;
-  auto opened = open_(disk, clock_, config());
+  auto opened = engine_.open(disk, clock_, engine_.config);
   if (!opened) return;
   store_ = std::move(opened->store);
   for (int i = 0; i < operations && !disk.powered_off(); ++i) step();
@@ -121,7 +129,10 @@ void StoreWorkload::create(const TopicPartition& id) {
   expected.topic = topic;
   Live live;
   live.log = *made;
-  POLYLOG_ASSERT(live.log->log()->begin_epoch(LeaderEpoch(0)));
+  if (!live.log->log()->begin_epoch(LeaderEpoch(0))) {
+    expected.maybe_gone = true;  // made, perhaps, and never used
+    return;
+  }
   live_[id] = std::move(live);
 }
 
@@ -137,25 +148,15 @@ void StoreWorkload::append(const TopicPartition& id) {
   if (random_() % 2 == 0) {
     producer = {ProducerId(producer_id), 0, live.next_sequence, live.next_sequence + count - 1};
   }
-  const auto staged = live.log->append(make_batch(values, producer, clock_.now()));
-  const std::int64_t written = live.log->offsets().end.value();
-  if (written > expected.end) {
-    // append() rolled: what was staged before is written already.
-    for (const auto& [offset, item] : live.staged) expected.latest[offset] = item;
-    expected.end = written;
-    live.staged.clear();
-  }
+  Batch batch = engine_.to_native(make_batch(values, producer, clock_.now()), id);
+  const auto staged = live.log->append(std::move(batch));
+  note_written();  // append() may have rolled, which writes what was staged before
   if (!staged) {
     if (staged.error().code == Errc::unavailable) live.failed = true;
-    // A write that failed while rolling dropped what was staged; a roll that failed did not.
-    if (written == expected.end && staged.error().code != Errc::too_large) {
-      live.staged.clear();
-      if (auto rest = live.log->log()->write_staged(); rest) {
-        for (std::int64_t at = expected.end; at < live.log->offsets().end.value(); ++at) {
-          expected.latest[at] = expected.maybe[at];
-        }
-        expected.end = live.log->offsets().end.value();
-      }
+    if (staged.error().code != Errc::too_large) {
+      // A write that failed while rolling dropped what was staged; a roll that failed did not.
+      if (live.log->log()->write_staged()) note_written();
+      nothing_staged(live.log->log().get());
     }
     resume_sequence(live, expected);
     return;
@@ -170,6 +171,26 @@ void StoreWorkload::append(const TopicPartition& id) {
   }
 }
 
+void StoreWorkload::note_written() {
+  for (auto& [id, live] : live_) {
+    Expected& expected = expected_[id];
+    const std::int64_t end = live.log->offsets().end.value();
+    while (!live.staged.empty() && live.staged.front().first < end) {
+      expected.latest[live.staged.front().first] = live.staged.front().second;
+      live.staged.erase(live.staged.begin());
+    }
+    expected.end = std::max(expected.end, end);
+  }
+}
+
+void StoreWorkload::nothing_staged(const storage::Log* log) {
+  for (auto& [id, live] : live_) {
+    if (live.log->log().get() != log || live.staged.empty()) continue;
+    live.staged.clear();
+    resume_sequence(live, expected_[id]);
+  }
+}
+
 // The producer goes on behind its last batch that is in the log.
 void StoreWorkload::resume_sequence(Live& live, const Expected& expected) {
   live.next_sequence = 0;
@@ -179,18 +200,11 @@ void StoreWorkload::resume_sequence(Live& live, const Expected& expected) {
 }
 
 void StoreWorkload::write(const TopicPartition& id) {
-  Live& live = live_[id];
-  Expected& expected = expected_[id];
-  if (const auto wrote = live.log->log()->write_staged(); !wrote) {
-    live.staged.clear();
-    resume_sequence(live, expected);
-    return;
-  }
-  for (const auto& [offset, item] : live.staged) {
-    expected.latest[offset] = item;
-    expected.end = offset + 1;
-  }
-  live.staged.clear();
+  const std::shared_ptr<storage::Log> log = live_[id].log->log();
+  const auto wrote = log->write_staged();
+  note_written();
+  if (!wrote) resume_sequence(live_[id], expected_[id]);
+  nothing_staged(log.get());
 }
 
 // One round over every log; with writes in between that the round must not claim to cover.
@@ -223,16 +237,22 @@ void StoreWorkload::sync(bool write_between) {
       }
       Expected& expected = expected_[id];
       expected.exists = true;
-      expected.acked_end = std::max(expected.acked_end, dirty.end.value());
+      expected.acked_end = std::max(expected.acked_end, live.log->offset_at(dirty.end).value());
     }
   }
 }
 
 void StoreWorkload::remove(const TopicPartition& id) {
   expected_[id].maybe_gone = true;
+  const std::shared_ptr<storage::Log> log = live_[id].log->log();
   live_.erase(id);
   // Removal is acknowledged by its return; until then the partition may be there or not.
   if (store_->remove(id)) expected_[id] = Expected();
+  // In a shared log a removal writes what others had staged.
+  if (!store_->traits().shared_log) return;
+  note_written();
+  if (log->write_staged()) note_written();
+  nothing_staged(log.get());
 }
 
 void StoreWorkload::advance(const TopicPartition& id) {
@@ -255,7 +275,7 @@ void StoreWorkload::retain(const TopicPartition& id) {
 std::string StoreWorkload::check(fs::SimFileSystem& disk) {
   live_.clear();
   store_.reset();
-  auto opened = open_(disk, clock_, config());
+  auto opened = engine_.open(disk, clock_, engine_.config);
   if (!opened) return "does not open: " + opened.error().to_string();
   for (const auto& [id, expected] : expected_) {
     std::string wrong = check_partition(*opened->store, id, expected);

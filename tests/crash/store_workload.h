@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -35,9 +36,19 @@ struct Expected {
   bool maybe_gone = false;     // a removal was begun
 };
 
+// The engine a workload runs on. Batches are made and compared in Kafka's form.
+struct WorkloadEngine {
+  storage::OpenStore open = nullptr;
+  storage::StoreConfig config;
+  // Identity where the engine's own form is Kafka's.
+  std::function<Batch(Batch kafka, const TopicPartition& id)> to_native;
+  std::function<Result<std::vector<Batch>>(std::vector<Batch> native)> to_kafka;
+};
+WorkloadEngine kafka_engine();
+
 class StoreWorkload {
  public:
-  StoreWorkload(storage::OpenStore open, std::uint64_t seed);
+  StoreWorkload(WorkloadEngine engine, std::uint64_t seed);
 
   // Opens a store on `disk` and runs `operations` random operations, stopping early when the
   // power goes. Errors of single operations are part of the workload.
@@ -46,8 +57,6 @@ class StoreWorkload {
   // Opens the store again on a crashed disk and checks every promise. Returns what is wrong, or
   // an empty string.
   std::string check(fs::SimFileSystem& disk);
-
-  static storage::StoreConfig config();
 
  private:
   struct Live {
@@ -61,6 +70,10 @@ class StoreWorkload {
   void create(const TopicPartition& id);
   void append(const TopicPartition& id);
   static void resume_sequence(Live& live, const Expected& expected);
+  // What the logs say is written is no longer merely staged.
+  void note_written();
+  // Nothing of `log` is staged any more: a write took it, or failed and dropped it.
+  void nothing_staged(const storage::Log* log);
   void write(const TopicPartition& id);
   void sync(bool write_between);
   void remove(const TopicPartition& id);
@@ -70,10 +83,11 @@ class StoreWorkload {
   std::string check_partition(storage::Store& store, const TopicPartition& id,
                               const Expected& expected);
   std::string check_records(const storage::PartitionLog& log, const Expected& expected);
+  Result<std::map<std::int64_t, std::string>> read_all(const storage::PartitionLog& log) const;
   static std::size_t newer_batches(const Expected& expected, std::int64_t offset);
   std::string check_producers(const storage::PartitionLog& log, const Expected& expected);
 
-  const storage::OpenStore open_;
+  const WorkloadEngine engine_;
   std::mt19937_64 random_;
   ManualClock clock_{Timestamp(1'000'000)};
   fs::SimFileSystem* disk_ = nullptr;

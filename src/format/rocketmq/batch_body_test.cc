@@ -12,8 +12,20 @@ using check::Bytes;
 using check::from_hex;
 
 constexpr std::string_view two_items =
-    "0000001d" "00000000" "00000000" "00000007" "00000002" "6869" "0005" "6101620261"
-    "00000016" "00000000" "00000000" "00000000" "00000000" "0000";
+    "0000001d"
+    "00000000"
+    "00000000"
+    "00000007"
+    "00000002"
+    "6869"
+    "0005"
+    "6101620261"
+    "00000016"
+    "00000000"
+    "00000000"
+    "00000000"
+    "00000000"
+    "0000";
 
 TEST(BatchBodies, are_items_back_to_back) {
   const Bytes bytes = from_hex(two_items);
@@ -26,9 +38,10 @@ TEST(BatchBodies, are_items_back_to_back) {
   ASSERT_EQ(items.size(), 2U);
   EXPECT_EQ(items[0].flag, 7);
   EXPECT_EQ(as_text(items[0].body), "hi");
-  EXPECT_EQ(items[0].properties, "a\x01"
-                                 "b\x02"
-                                 "a");
+  EXPECT_EQ(items[0].properties,
+            "a\x01"
+            "b\x02"
+            "a");
   EXPECT_TRUE(items[1].body.empty() && items[1].properties.empty());
   Bytes again;
   for (const BatchItem& item : items) ASSERT_TRUE(append_batch_item(item, again));
@@ -47,8 +60,8 @@ TEST(BatchBodies, cut_anywhere_are_corrupt) {
   const Bytes bytes = from_hex(two_items);
   for (std::size_t size = 1; size < bytes.size(); ++size) {
     if (size == 29) continue;  // between the two
-    const auto done = for_each_batch_item(
-        ByteView(bytes).first(size), [](const BatchItem&) -> Result<void> { return {}; });
+    const auto done = for_each_batch_item(ByteView(bytes).first(size),
+                                          [](const BatchItem&) -> Result<void> { return {}; });
     ASSERT_FALSE(done) << size;
     EXPECT_EQ(done.error().code, Errc::corrupt);
   }

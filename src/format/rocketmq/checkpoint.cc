@@ -26,8 +26,8 @@ Result<Checkpoint> decode_checkpoint(ByteView bytes) {
   Checkpoint checkpoint;
   if (bytes.empty()) return checkpoint;
   if (bytes.size() < checkpoint_used_bytes) {
-    return fail(Errc::corrupt, "a checkpoint has at least 40 bytes, not " +
-                                   std::to_string(bytes.size()));
+    return fail(Errc::corrupt,
+                "a checkpoint has at least 40 bytes, not " + std::to_string(bytes.size()));
   }
   checkpoint.physical_timestamp = load_big<std::int64_t>(bytes.data());
   checkpoint.queue_timestamp = load_big<std::int64_t>(bytes.data() + 8);

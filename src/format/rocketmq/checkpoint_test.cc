@@ -13,8 +13,8 @@ TEST(StoreCheckpoint, is_five_longs_in_4096_bytes) {
   const Checkpoint checkpoint{1, 2, 3, 4, -5};
   const auto bytes = encode_checkpoint(checkpoint);
   ASSERT_EQ(bytes.size(), 4096U);
-  for (const auto& [at, value] : {std::pair{0, 1}, std::pair{8, 2}, std::pair{16, 3},
-                                  std::pair{24, 4}, std::pair{32, -5}}) {
+  for (const auto& [at, value] :
+       {std::pair{0, 1}, std::pair{8, 2}, std::pair{16, 3}, std::pair{24, 4}, std::pair{32, -5}}) {
     EXPECT_EQ(load_big<std::int64_t>(bytes.data() + at), value);
   }
   EXPECT_EQ(std::count(bytes.begin() + checkpoint_used_bytes, bytes.end(), 0), 4056);

@@ -1,8 +1,7 @@
 #include "format/rocketmq/config_json.h"
 
-#include <boost/json.hpp>
-
 #include <algorithm>
+#include <boost/json.hpp>
 #include <charconv>
 #include <limits>
 #include <optional>

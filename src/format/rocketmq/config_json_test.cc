@@ -89,7 +89,8 @@ TEST(GroupTables, keep_all_they_have) {
 
 TEST(ConsumerOffsets, have_bare_numbers_as_keys) {
   const ConsumerOffsetTable table = parsed(parse_consumer_offsets(
-      R"({"offsetTable":{"t@g":{0:12, 1 :9,"2":-1},"%RETRY%g@g":{}},"groupTopicMap":{"g":["t"]}})"));
+      R"({"offsetTable":{"t@g":{0:12, 1 :9,"2":-1},"%RETRY%g@g":{}},
+          "groupTopicMap":{"g":["t"]}})"));
   EXPECT_EQ(table.version, DataVersion{});
   ASSERT_EQ(table.offsets.size(), 2U);
   EXPECT_EQ(table.offsets.at("t@g"), (QueueOffsets{{0, 12}, {1, 9}, {2, -1}}));

@@ -17,8 +17,8 @@ inline constexpr std::int64_t queue_entries_per_file_default = 300'000;
 
 struct QueueEntry {
   std::int64_t physical_offset = 0;
-  std::int32_t size = 0;        // TOTALSIZE of the record
-  std::int64_t tags_code = 0;   // tag hash, or delivery time in the schedule topic
+  std::int32_t size = 0;       // TOTALSIZE of the record
+  std::int64_t tags_code = 0;  // tag hash, or delivery time in the schedule topic
   bool operator==(const QueueEntry&) const = default;
   // The first entry that is not ends the queue. Filler counts as valid.
   bool valid() const { return physical_offset >= 0 && size > 0; }

@@ -8,8 +8,8 @@ namespace polylog::format::rocketmq {
 
 Result<void> encode_ext_unit(const ExtUnit& unit, std::vector<std::uint8_t>& out) {
   if (unit.size() > ext_unit_bytes_max) {
-    return fail(Errc::too_large, "an extension unit takes at most 32767 bytes, not " +
-                                     std::to_string(unit.size()));
+    return fail(Errc::too_large,
+                "an extension unit takes at most 32767 bytes, not " + std::to_string(unit.size()));
   }
   const std::size_t start = out.size();
   out.resize(start + unit.size());

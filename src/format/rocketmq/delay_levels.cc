@@ -51,8 +51,8 @@ Result<DelayLevels> DelayLevels::parse(std::string_view text) {
     if (word.empty()) continue;
     const std::int64_t duration = parse_duration(word);
     if (duration < 0) {
-      return fail(Errc::invalid, "delay level " + std::to_string(levels.level_max() + 1) +
-                                     ": '" + std::string(word.substr(0, 40)) +
+      return fail(Errc::invalid, "delay level " + std::to_string(levels.level_max() + 1) + ": '" +
+                                     std::string(word.substr(0, 40)) +
                                      "' is not a number with s, m, h or d behind it");
     }
     levels.durations_ms_.push_back(duration);

@@ -70,8 +70,9 @@ TEST(DelayLevels, are_read_from_the_property) {
                         "3\x02"),
             3);
   EXPECT_EQ(delay_level("DELAY\x01-1"), -1);
-  for (const char* text : {"", "DELAY\x01x", "DELAY\x01"
-                                             "3x",
+  for (const char* text : {"", "DELAY\x01x",
+                           "DELAY\x01"
+                           "3x",
                            "DELAY\x01"
                            "99999999999"}) {
     EXPECT_EQ(delay_level(text), 0);
@@ -90,7 +91,10 @@ TEST(DelayLevels, entry_of_the_schedule_topic_holds_the_time_and_others_the_tag)
   const std::string beyond = "DELAY\x01" + std::string("25\x02");
   message.properties = beyond;
   EXPECT_EQ(entry_tags_code(message, levels), message.store_timestamp + 7'200'000);
-  message.properties = "TAGS\x01x\x02" "DELAY\x01" "0\x02";
+  message.properties =
+      "TAGS\x01x\x02"
+      "DELAY\x01"
+      "0\x02";
   EXPECT_EQ(entry_tags_code(message, levels), tags_code("x"));
 }
 

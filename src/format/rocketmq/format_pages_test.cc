@@ -92,9 +92,8 @@ TEST(FormatPages, tables_equal_the_code) {
 
 TEST(FormatPages, numbers_equal_the_code) {
   EXPECT_TRUE(page_says("rocketmq-commitlog.md", "`" + std::string(delay_levels_default) + "`"));
-  EXPECT_TRUE(page_says("rocketmq-index.md",
-                        std::to_string(index_file_bytes(index_slots_default,
-                                                        index_entries_default))));
+  EXPECT_TRUE(page_says("rocketmq-index.md", std::to_string(index_file_bytes(
+                                                 index_slots_default, index_entries_default))));
   EXPECT_TRUE(page_says("rocketmq-consumequeue.md",
                         std::to_string(queue_entry_bytes * queue_entries_per_file_default)));
 }

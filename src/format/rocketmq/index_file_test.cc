@@ -29,8 +29,8 @@ TEST(IndexKeys, hash_to_the_published_slots) {
 }
 
 TEST(IndexKeys, are_hashed_as_one_text) {
-  for (const auto& [topic, key] : {std::pair{"a", "b"}, std::pair{"", ""},
-                                   std::pair{"\xe6\x94\xaf", "\xf0\x9f\x98\x80"}}) {
+  for (const auto& [topic, key] :
+       {std::pair{"a", "b"}, std::pair{"", ""}, std::pair{"\xe6\x94\xaf", "\xf0\x9f\x98\x80"}}) {
     const std::int32_t hash = java_hash(std::string(topic) + "#" + key);
     EXPECT_EQ(index_key_hash(topic, key), hash < 0 ? -hash : hash);
   }

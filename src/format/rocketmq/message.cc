@@ -86,8 +86,8 @@ Result<void> encode(const Message& message, std::vector<std::uint8_t>& out) {
   if (message.topic.empty()) return fail(Errc::invalid, "a message needs a topic");
   if (message.queue_id < 0) return fail(Errc::invalid, "negative queue id");
   if (message.topic.size() > topic_bytes_max) {
-    return fail(Errc::too_large, "a topic has at most 255 bytes, not " +
-                                     std::to_string(message.topic.size()));
+    return fail(Errc::too_large,
+                "a topic has at most 255 bytes, not " + std::to_string(message.topic.size()));
   }
   if (message.properties.size() > properties_bytes_max) {
     return fail(Errc::too_large, "the properties take at most 32767 bytes, not " +

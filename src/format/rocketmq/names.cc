@@ -15,8 +15,8 @@ constexpr std::size_t position_digits = 20;
 constexpr std::array<std::string_view, 4> internal_prefixes{"%RETRY%", "%DLQ%", "%LMQ%",
                                                             "rmq_sys_"};
 constexpr std::array<std::string_view, 10> internal_topics{
-    schedule_topic,   half_topic,      half_operations_topic, "TRANS_CHECK_MAX_TIME_TOPIC",
-    "TBW102",         "BenchmarkTest", "SELF_TEST_TOPIC",     "OFFSET_MOVED_EVENT",
+    schedule_topic,     half_topic,           half_operations_topic, "TRANS_CHECK_MAX_TIME_TOPIC",
+    "TBW102",           "BenchmarkTest",      "SELF_TEST_TOPIC",     "OFFSET_MOVED_EVENT",
     "CHECKPOINT_TOPIC", "RMQ_SYS_TRACE_TOPIC"};
 
 // Stored as it is, and nothing else is ever stored as it.
@@ -61,8 +61,10 @@ Result<std::string> to_stored_topic(std::string_view name) {
     }
   }
   if (stored.size() > topic_bytes_max_v1) {
-    return fail(Errc::too_large, "a topic name takes at most 127 bytes in this layout ('.' and "
-                                 "'%' take three each), not " + std::to_string(stored.size()));
+    return fail(Errc::too_large,
+                "a topic name takes at most 127 bytes in this layout ('.' and "
+                "'%' take three each), not " +
+                    std::to_string(stored.size()));
   }
   return stored;
 }
@@ -91,8 +93,7 @@ std::string from_stored_topic(std::string_view stored) {
 bool is_internal_topic(std::string_view stored) {
   return std::any_of(internal_prefixes.begin(), internal_prefixes.end(),
                      [&](std::string_view prefix) { return stored.starts_with(prefix); }) ||
-         std::find(internal_topics.begin(), internal_topics.end(), stored) !=
-             internal_topics.end();
+         std::find(internal_topics.begin(), internal_topics.end(), stored) != internal_topics.end();
 }
 
 Result<void> check_stored_topic(std::string_view stored) {

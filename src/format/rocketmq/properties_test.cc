@@ -84,8 +84,9 @@ TEST(Properties, what_is_not_there_is_not_found) {
 
 TEST(Properties, finding_agrees_with_visiting_on_every_short_text) {
   // All texts of up to seven characters over the two separators and two letters.
-  constexpr std::string_view alphabet = "\x01\x02"
-                                        "ab";
+  constexpr std::string_view alphabet =
+      "\x01\x02"
+      "ab";
   for (std::size_t size = 0; size <= 7; ++size) {
     for (std::size_t code = 0; code < std::size_t{1} << (2 * size); ++code) {
       std::string text;
@@ -144,11 +145,26 @@ TEST(ProducerParts, are_five_numbers) {
 }
 
 TEST(ProducerParts, of_other_shapes_are_corrupt) {
-  for (const char* text :
-       {"", ":", "1:2:3:4", "1:2:3:4:5:", "1:2:3:4:5:6", "01:2:3:0:1", "+1:2:3:0:1", " 1:2:3:0:1",
-        "1:2:3:0:1 ", "1:-0:3:0:1", "-2:0:0:0:1", "1:-2:0:0:1", "1:0:-2:0:1", "1:0:0:-1:1",
-        "1:0:0:1:1", "1:0:0:0:0", "1:32768:0:0:1", "9223372036854775808:0:0:0:1",
-        "1:0:2147483648:0:1", "1;0;0;0;1"}) {
+  for (const char* text : {"",
+                           ":",
+                           "1:2:3:4",
+                           "1:2:3:4:5:",
+                           "1:2:3:4:5:6",
+                           "01:2:3:0:1",
+                           "+1:2:3:0:1",
+                           " 1:2:3:0:1",
+                           "1:2:3:0:1 ",
+                           "1:-0:3:0:1",
+                           "-2:0:0:0:1",
+                           "1:-2:0:0:1",
+                           "1:0:-2:0:1",
+                           "1:0:0:-1:1",
+                           "1:0:0:1:1",
+                           "1:0:0:0:0",
+                           "1:32768:0:0:1",
+                           "9223372036854775808:0:0:0:1",
+                           "1:0:2147483648:0:1",
+                           "1;0;0;0;1"}) {
     const auto part = parse_producer_part(text);
     ASSERT_FALSE(part) << text;
     EXPECT_EQ(part.error().code, Errc::corrupt);

@@ -46,17 +46,34 @@ std::string without_crc(std::string_view properties) {
 }  // namespace
 
 Result<void> add_property_crc_room(std::string& properties) {
-  std::string text = find_property(properties, property::crc32) ? without_crc(properties)
-                                                                : properties;
+  std::string text =
+      find_property(properties, property::crc32) ? without_crc(properties) : properties;
   if (!text.empty() && text.back() != '\x02') text += '\x02';
   text.append(property::crc32) += '\x01';
   text.append(digit_count, '0') += '\x02';
   if (text.size() > properties_bytes_max) {
-    return fail(Errc::too_large, "the properties take at most 32767 bytes with their checksum, "
-                                 "not " + std::to_string(text.size()));
+    return fail(Errc::too_large,
+                "the properties take at most 32767 bytes with their checksum, "
+                "not " +
+                    std::to_string(text.size()));
   }
   properties = std::move(text);
   return {};
+}
+
+bool append_property_crc_room(std::string& properties) {
+  static constexpr std::string_view room =
+      "__CRC32#\x01"
+      "0000000000\x02";
+  static_assert(room.size() == property_crc_bytes);
+  if (properties.size() + room.size() > properties_bytes_max) return false;
+  properties += room;
+  return true;
+}
+
+bool has_property_crc_room(ByteView record) {
+  return record.size() >= fixed_bytes_min + property_crc_bytes &&
+         has_room(as_text(record.last(property_crc_bytes)));
 }
 
 void patch_property_crc(MutableBytes record) {

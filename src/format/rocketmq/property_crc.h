@@ -18,6 +18,11 @@ inline constexpr std::size_t property_crc_bytes = 20;
 // has its place. Drops any such property the text had. too_large: over 32,767 bytes then.
 Result<void> add_property_crc_room(std::string& properties);
 
+// The same at the end of a text that ends in 0x02, or is empty, and has no such property. False,
+// and nothing is added: it would not fit.
+bool append_property_crc_room(std::string& properties);
+bool has_property_crc_room(ByteView record);
+
 // After patch_placement(). REQUIRES: a whole record whose properties have that room.
 void patch_property_crc(MutableBytes record);
 

@@ -22,8 +22,9 @@ Bytes with_crc(std::string properties) {
 TEST(PropertyCrcs, have_the_published_digits) {
   const Bytes bytes = with_crc(std::string(check::properties));
   ASSERT_EQ(bytes.size(), 185U);
-  EXPECT_EQ(as_text(bytes).substr(165), "__CRC32#\x01"
-                                        "0134378211\x02");
+  EXPECT_EQ(as_text(bytes).substr(165),
+            "__CRC32#\x01"
+            "0134378211\x02");
   EXPECT_EQ(check_property_crc(bytes), PropertyCrc::good);
 }
 
@@ -41,8 +42,9 @@ TEST(PropertyCrcs, sent_by_a_client_are_dropped) {
 }
 
 TEST(PropertyCrcs, every_flipped_bit_is_seen) {
-  const Bytes good = with_crc("a\x01"
-                              "b\x02");
+  const Bytes good = with_crc(
+      "a\x01"
+      "b\x02");
   for (std::size_t i = 0; i < good.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
       Bytes bad = good;
@@ -67,6 +69,33 @@ TEST(PropertyCrcs, room_counts_against_the_limit) {
   const std::string before = properties;
   EXPECT_EQ(add_property_crc_room(properties).error().code, Errc::too_large);
   EXPECT_EQ(properties, before);
+}
+
+TEST(PropertyCrc, room_is_added_where_it_fits_and_only_there) {
+  std::string fits(properties_bytes_max - property_crc_bytes, 'p');
+  EXPECT_TRUE(append_property_crc_room(fits));
+  EXPECT_EQ(fits.size(), properties_bytes_max);
+  std::string full(properties_bytes_max - property_crc_bytes + 1, 'p');
+  EXPECT_FALSE(append_property_crc_room(full));
+  EXPECT_EQ(full.size(), properties_bytes_max - property_crc_bytes + 1);
+}
+
+TEST(PropertyCrc, a_record_says_whether_it_has_room) {
+  std::string properties;
+  ASSERT_TRUE(append_property_crc_room(properties));
+  Message message;
+  message.topic = "t";
+  message.properties = properties;
+  std::vector<std::uint8_t> with, without;
+  ASSERT_TRUE(encode(message, with));
+  message.properties = {};
+  ASSERT_TRUE(encode(message, without));
+  EXPECT_TRUE(has_property_crc_room(with));
+  EXPECT_FALSE(has_property_crc_room(without));
+  patch_property_crc(with);
+  EXPECT_EQ(check_property_crc(with), PropertyCrc::good);
+  with[20] ^= 1;
+  EXPECT_EQ(check_property_crc(with), PropertyCrc::bad);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "format/kafka/records.h"
 #include "format/rocketmq/properties.h"
+#include "format/rocketmq/property_crc.h"
 #include "format/transcode/base64.h"
 #include "format/transcode/mapping.h"
 #include "format/transcode/text_rules.h"
@@ -228,6 +229,8 @@ Result<void> Writer::write_record(const Record& record) {
   message_.born_host = natives_.born_host.value_or(target_.born_host);
   message_.born_timestamp = record.timestamp.value();
   message_.body = body;
+  // The layout's own checksum covers bodies only: with this one a torn record shows.
+  rocketmq::append_property_crc_room(text_);
   message_.properties = text_;
   return rocketmq::encode(message_, out_);
 }

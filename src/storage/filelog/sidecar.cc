@@ -202,6 +202,11 @@ void Sidecar::silence() {
   silent_ = true;
 }
 
+bool Sidecar::silent() const {
+  const std::lock_guard lock(mutex_);
+  return silent_;
+}
+
 bool Sidecar::wants_rewrite() const {
   const std::lock_guard lock(mutex_);
   return silent_ || size_ > 2 * rewritten_size_ + rewrite_growth_bytes;

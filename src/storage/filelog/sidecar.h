@@ -130,6 +130,8 @@ class Sidecar {
   Result<void> rewrite(SidecarState& state);
   // Says nothing more until the next rewrite.
   void silence();
+  // Something could not be written or synced: facts noted since then don't count until a rewrite.
+  bool silent() const;
   // True when the file has grown enough, or fallen silent, for a rewrite to pay.
   bool wants_rewrite() const;
 

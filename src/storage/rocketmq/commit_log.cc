@@ -57,6 +57,10 @@ Result<void> CommitLog::load(std::int64_t durable) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto& [base, info] = found[i];
     const bool beyond = durable >= 0 ? base >= durable : i + 1 == found.size();
+    if (i == 0 && durable >= 0 && base > durable) {
+      keep = 0;  // the file before it never got its name
+      continue;
+    }
     if (i > 0 && base != found[i - 1].base + file_bytes_) {
       if (durable >= 0 && found[i - 1].base + file_bytes_ >= durable) {
         keep = std::min(keep, i);

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "bytes/endian.h"
 #include "format/rocketmq/names.h"
+#include "format/rocketmq/property_crc.h"
 
 // What runs where requests run: staging, the one write of a turn, dispatch, plain questions.
 namespace polylog::storage::rocketmq {
@@ -27,6 +28,14 @@ KeyIndexFiles::Setup index_setup(const SharedLog::Setup& setup) {
 Result<std::string> stored_name(const std::string& topic) {
   const bool own = stored::is_internal_topic(topic) || topic.find_first_of("%|") != topic.npos;
   return own ? Result<std::string>(topic) : stored::to_stored_topic(topic);
+}
+
+bool proves_itself(ByteView record, const stored::Message& message, bool block_good) {
+  const stored::PropertyCrc whole = stored::check_property_crc(record);
+  if (whole != stored::PropertyCrc::absent) return whole == stored::PropertyCrc::good;
+  // Text ends with a separator or a letter; zeros are where a write did not arrive.
+  const bool torn = !message.properties.empty() && message.properties.back() == '\0';
+  return block_good && !torn && stored::crc_matches(message);
 }
 
 SharedLog::SharedLog(fs::FileSystem& fs, const Clock& clock, const Setup& setup)
@@ -82,6 +91,7 @@ Result<void> SharedLog::begin_epoch(LeaderEpoch epoch) {
     return fail(Errc::fenced, "epoch " + std::to_string(epoch.value()) + " is behind " +
                                   std::to_string(std::max(epoch_, epochs_.latest()).value()));
   }
+  if (epoch == epoch_ && epoch == epochs_.latest()) return {};
   POLYLOG_ASSERT(staged_.empty());
   const EpochList::Entry entry{epoch, LogPosition(written_end_)};
   EpochList epochs = epochs_;
@@ -106,7 +116,7 @@ Result<Staged> SharedLog::stage(Queue& queue, const Batch& batch) {
     return fail(Errc::too_large, "a batch of " + std::to_string(batch.bytes.size()) +
                                      " bytes does not fit into a commit log file");
   }
-  if (commit_log_.empty()) POLYLOG_TRY(commit_log_.add_file(written_end_));
+  if (commit_log_.empty()) POLYLOG_TRY(add_file(written_end_));
   // One batch stays in one file; eight bytes are always left for the blank record.
   const std::uint64_t used = commit_log_.active().end + stage_.size();
   if (commit_log_.active().full || used + batch.bytes.size() + stored::blank_bytes > file_bytes) {
@@ -129,6 +139,9 @@ Result<Staged> SharedLog::stage(Queue& queue, const Batch& batch) {
     POLYLOG_ASSERT(head.state == stored::FrameState::complete);
     const auto size = static_cast<std::size_t>(head.size);
     stored::patch_placement(rest.first(size), placement);
+    if (stored::has_property_crc_room(rest.first(size))) {
+      stored::patch_property_crc(rest.first(size));
+    }
     ++placement.queue_offset;
     placement.physical_offset += static_cast<std::int64_t>(size);
     rest = rest.subspan(size);
@@ -145,6 +158,12 @@ Result<Staged> SharedLog::stage(Queue& queue, const Batch& batch) {
   return Staged{{info.first, info.last + 1}, end};
 }
 
+Result<void> SharedLog::add_file(std::int64_t base) {
+  POLYLOG_TRY(commit_log_.add_file(base));
+  directory_dirty_ = true;
+  return {};
+}
+
 Result<void> SharedLog::roll() {
   CommitFile& file = commit_log_.active();
   const auto file_bytes = static_cast<std::uint64_t>(commit_log_.file_bytes());
@@ -157,8 +176,7 @@ Result<void> SharedLog::roll() {
     file.full = true;
     file.dirty = true;
   }
-  POLYLOG_TRY(commit_log_.add_file(file.base + commit_log_.file_bytes()));
-  directory_dirty_ = true;
+  POLYLOG_TRY(add_file(file.base + commit_log_.file_bytes()));
   written_end_ = commit_log_.end();
   return {};
 }
@@ -325,8 +343,8 @@ Result<std::shared_ptr<Queue>> SharedLog::create(const TopicPartition& id,
     return fail(Errc::exists, queue_directory(name, id.partition) + " exists");
   }
   QueueNote note = wanted;
-  // Whatever the log holds under that name up to here was another topic's. Staged records too.
-  note.birth = written_end_ + static_cast<std::int64_t>(stage_.size());
+  // Whatever the log holds under that name up to here was another topic's. What is staged is not.
+  note.birth = written_end_;
   POLYLOG_TRY(sidecar_->queue(id, note));
   facts_dirty_ = true;
   topics_dirty_ = true;
@@ -430,7 +448,8 @@ Result<std::optional<Slice>> SharedLog::record_at(std::int64_t position) const {
   bool good = true;
   POLYLOG_ASSIGN(record, read_bytes(position, static_cast<std::size_t>(frame.size), true, good));
   const auto message = stored::parse(record.view());
-  if (!good || !message || message->physical_offset != position || !stored::crc_matches(*message)) {
+  if (!message || message->physical_offset != position ||
+      !proves_itself(record.view(), *message, good)) {
     return std::optional<Slice>();
   }
   return std::optional(std::move(record));
@@ -516,7 +535,7 @@ Result<LogPosition> SharedLog::append_chunk(const LogChunk& chunk) {
     return fail(Errc::invalid, "chunk begins at " + std::to_string(chunk.start.value()) +
                                    ", the log ends at " + std::to_string(written_end_));
   }
-  if (commit_log_.empty()) POLYLOG_TRY(commit_log_.add_file(written_end_));
+  if (commit_log_.empty()) POLYLOG_TRY(add_file(written_end_));
   ByteView rest = chunk.bytes.view();
   std::size_t records = 0;
   while (!rest.empty()) {

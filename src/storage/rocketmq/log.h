@@ -27,6 +27,10 @@ namespace polylog::storage::rocketmq {
 // A topic's name in the layout: RocketMQ's own names stay as they are, all others are encoded.
 Result<std::string> stored_name(const std::string& topic);
 
+// Whether a record is as it was written: by the checksum over all of it where it has one, by that
+// of its body and the sum of the block it lies in otherwise.
+bool proves_itself(ByteView record, const format::rocketmq::Message& message, bool block_good);
+
 // The commit log as the broker sees it: the one log that all partitions of the store share;
 // LogPosition is a byte position. One lock guards it and all its queues; a second one, always
 // taken first, lets only one of sync round, flush, truncation, expiry and checkpoint run at a time.
@@ -112,6 +116,7 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   Result<void> write_staged_locked();
   void drop_staged();
   Result<void> roll();
+  Result<void> add_file(std::int64_t base);
   Result<void> undo_write(CommitFile& file, std::size_t bytes);
   void note_written(Queue& queue, CommitFile& file, ByteView frames);
   // Notes one message in its queue and in the key index: the same at append and at recovery.
@@ -135,6 +140,7 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   Result<void> save_progress();  // sync_mutex_ held
   SidecarState sidecar_state() const;
   Result<void> rewrite_sidecar(bool clean);
+  Result<void> secure_facts();
   Result<void> sync_volume();
   void fail_log();
   Result<void> raise_first_offsets();
@@ -165,7 +171,7 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   std::int64_t last_store_time_ = 0;  // of the last record written
   std::int64_t written_end_ = 0;
   std::int64_t durable_end_ = 0;
-  std::int64_t last_point_ = 0;  // where a start would begin to read
+  std::optional<RecoveryPoint> last_point_;  // where a start would begin to read
   EpochList epochs_;
   LeaderEpoch epoch_ = no_epoch;  // what appends carry
   LeaderEpoch announced_before_ = no_epoch;

@@ -63,11 +63,27 @@ Result<std::optional<DirtyLog>> SharedLog::dirty() {
   if (auto written = write_topics(); !written && written.error().code != Errc::no_space) {
     return fail(std::move(written).error());
   }
+  POLYLOG_TRY(secure_facts());
   const std::lock_guard lock(mutex_);
   POLYLOG_TRY(check_usable());
   DirtyLog out;
   if (!capture_round(out)) return std::optional<DirtyLog>();
   return std::optional(std::move(out));
+}
+
+// Facts in a sidecar whose sync failed are not on the disk, whatever a later sync says: they go
+// into a new one.
+Result<void> SharedLog::secure_facts() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!facts_dirty_ || !sidecar_->silent()) return {};
+  }
+  if (auto rewritten = rewrite_sidecar(false); !rewritten) {
+    return fail(Errc::no_space, rewritten.error().to_string());
+  }
+  const std::lock_guard lock(mutex_);
+  facts_dirty_ = false;
+  return {};
 }
 
 void SharedLog::settled(const DirtyLog& done, bool synced) {
@@ -266,6 +282,7 @@ Result<void> SharedLog::truncate(LogPosition end) {
     written_end_ = commit_log_.end();
     durable_end_ = std::min(durable_end_, written_end_);
     epochs_.truncate_end(LogPosition(written_end_));
+    if (last_point_ && last_point_->offset > written_end_) last_point_.reset();
     for (const auto& [queue, count] : cuts) {
       queue->cut_entries(count);
       queue->last_end_ = std::min(queue->last_end_, written_end_);
@@ -444,14 +461,15 @@ Result<void> SharedLog::save_progress() {
   POLYLOG_TRY(write_checkpoint(point));
   sidecar_->recovery_point(sidecar_id_, point);
   const std::lock_guard lock(mutex_);
-  last_point_ = point.offset;
+  last_point_ = std::move(point);
   return {};
 }
 
 bool SharedLog::wants_checkpoint() const {
   if (sidecar_->wants_rewrite()) return true;
   const std::lock_guard lock(mutex_);
-  return !failed_ && written_end_ - last_point_ > checkpoint_bytes;
+  const std::int64_t begins = last_point_ ? last_point_->offset : 0;
+  return !failed_ && written_end_ - begins > checkpoint_bytes;
 }
 
 Result<void> SharedLog::note_progress() {
@@ -463,7 +481,7 @@ Result<void> SharedLog::note_progress() {
   POLYLOG_TRY(write_checkpoint(point));
   sidecar_->recovery_point(sidecar_id_, point);
   const std::lock_guard lock(mutex_);
-  last_point_ = point.offset;
+  last_point_ = std::move(point);
   return {};
 }
 
@@ -507,10 +525,9 @@ SidecarState SharedLog::sidecar_state() const {
 Result<void> SharedLog::rewrite_sidecar(bool clean) {
   SidecarState state = sidecar_state();
   state.clean = clean;
-  RecoveryPoint point;
   {
     const std::lock_guard lock(mutex_);
-    if (clean) state.logs.begin()->second.recovery = capture_point();
+    state.logs.begin()->second.recovery = clean ? capture_point() : last_point_;
   }
   POLYLOG_TRY(sidecar_->rewrite(state));
   sidecar_id_ = state.logs.begin()->second.id;

@@ -7,6 +7,7 @@
 
 #include "format/rocketmq/delay_levels.h"
 #include "format/rocketmq/names.h"
+#include "format/rocketmq/property_crc.h"
 
 namespace polylog::storage::rocketmq {
 
@@ -207,6 +208,9 @@ PutResult MessageStore::put_as(const stored::Message& message) {
   if (!queue) return refused(status_of(queue.error()), queue.error().context);
   stored::Message placed = message;
   placed.store_host = store_host_;
+  std::string text = with_properties(message.properties, {{stored::property::crc32, ""}});
+  stored::append_property_crc_room(text);
+  placed.properties = text;
   std::vector<std::uint8_t> bytes;
   if (auto encoded = stored::encode(placed, bytes); !encoded) {
     const bool properties = placed.properties.size() > stored::properties_bytes_max;

@@ -150,6 +150,10 @@ class StoreOpening {
     for (const std::string& topic : topics) {
       POLYLOG_ASSIGN(info, fs_.info(fs::join(root, topic)));
       if (!info.directory) continue;
+      if (!stored::check_stored_topic(topic)) {
+        report_.notes.push_back(fs::join(root, topic) + " is left alone: no topic's name");
+        continue;
+      }
       POLYLOG_ASSIGN(names, fs_.list(fs::join(root, topic)));
       for (const std::string& name : names) {
         const auto queue_id = parse_queue_id(name);

@@ -303,8 +303,6 @@ Result<std::optional<Batch>> Queue::read_run(const Run& run, const ReadLimits& l
     if (bytes.error().code != Errc::corrupt) return fail(std::move(bytes).error());
     return std::optional<Batch>();
   }
-  // The layout's checksum covers bodies only; for the rest the block's sum is all there is.
-  if (!blocks_good) return std::optional<Batch>();
   Batch batch;
   batch.format = BatchFormat::rocketmq;
   std::size_t good = 0;
@@ -317,7 +315,7 @@ Result<std::optional<Batch>> Queue::read_run(const Run& run, const ReadLimits& l
     const std::int64_t offset = run.offset + batch.info.records;
     if (!message || message->queue_offset != offset || message->queue_id != id_.partition ||
         message->physical_offset != run.position + static_cast<std::int64_t>(good) ||
-        message->topic != stored_topic_ || !stored::crc_matches(*message)) {
+        message->topic != stored_topic_ || !proves_itself(record, *message, blocks_good)) {
       break;
     }
     batch.info.max_timestamp =

@@ -49,15 +49,14 @@ Result<std::vector<std::int64_t>> QueueFiles::list() const {
   return bases;
 }
 
-Result<QueueFiles::Extent> QueueFiles::extent() const {
+Result<QueueFiles::Extent> QueueFiles::extent(bool ours) const {
   POLYLOG_ASSIGN(bases, list());
   Extent extent;
   for (std::size_t i = 0; i < bases.size(); ++i) {
     POLYLOG_ASSIGN(info, context_.fs.info(path_of(bases[i])));
     if (info.size != static_cast<std::uint64_t>(context_.file_bytes)) {
-      if (i + 1 == bases.size() && info.size < static_cast<std::uint64_t>(context_.file_bytes)) {
-        break;  // made by a crash; append() gives it its length
-      }
+      const bool too_short = info.size < static_cast<std::uint64_t>(context_.file_bytes);
+      if (info.size == 0 || (ours && too_short)) break;
       return fail(Errc::invalid, path_of(bases[i]) + " has " + std::to_string(info.size) +
                                      " bytes, mappedFileSizeConsumeQueue is " +
                                      std::to_string(context_.file_bytes));
@@ -99,7 +98,11 @@ Result<std::vector<QueueEntry>> QueueFiles::read(std::int64_t from, std::size_t 
 Result<fs::FilePtr> QueueFiles::file_for(std::int64_t file_base, std::int64_t filler_before) {
   const std::string path = path_of(file_base);
   if (made_) {
-    if (auto known = context_.files.open(path)) return *known;
+    if (auto known = context_.files.open(path)) {
+      POLYLOG_ASSIGN(info, (*known)->info());
+      // One whose making failed half-way is made again.
+      if (info.size == static_cast<std::uint64_t>(context_.file_bytes)) return *known;
+    }
   } else {
     POLYLOG_TRY(fs::create_directories(context_.fs, directory_));
     made_ = true;

@@ -32,12 +32,13 @@ class QueueFiles {
 
   // [first, end) as the file names and lengths allow: where the first file begins, where the last
   // one could end. Both 0 without files. invalid: a file of another length or a name that is no
-  // position; a last file without its length (a crash made it) counts as not there.
+  // position. A file without its length, that a crash made, ends the stream; with `ours` any that
+  // is too short is taken for one.
   struct Extent {
     std::int64_t first = 0;
     std::int64_t capacity = 0;
   };
-  Result<Extent> extent() const;
+  Result<Extent> extent(bool ours) const;
 
   // Entries [from, from + count), fewer where the files end. With `wait` false: would_block.
   Result<std::vector<format::rocketmq::QueueEntry>> read(std::int64_t from, std::size_t count,

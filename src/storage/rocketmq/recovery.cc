@@ -81,7 +81,17 @@ Result<std::int64_t> LogRecovery::choose_start() {
 // Entries for records that end at or before `limit` are known to be on disk; what stands behind
 // them is not believed, and dispatched anew.
 Result<std::int64_t> LogRecovery::last_known_end(Queue& queue, std::int64_t limit) {
-  POLYLOG_ASSIGN(extent, queue.files_.extent());
+  POLYLOG_ASSIGN(extent, queue.files_.extent(evidence_.note != nullptr));
+  if (extent.capacity > 0 && queue.note_.birth > 0) {
+    // Files that a crash brought back from an earlier topic of that name are not this one's.
+    POLYLOG_ASSIGN(front, queue.files_.read(extent.first, 1, true));
+    const bool older = !front.empty() && front.front().valid() && !front.front().filler() &&
+                       front.front().physical_offset < queue.note_.birth;
+    if (older) {
+      POLYLOG_TRY(queue.files_.remove_all());
+      extent = {};
+    }
+  }
   queue.first_ = extent.first;
   std::int64_t low = extent.first, high = extent.capacity;
   while (low < high) {
@@ -144,6 +154,7 @@ Result<void> LogRecovery::load_queue_states() {
 // ------------------------------------------------------------------------------------- the scan
 
 Result<void> LogRecovery::scan_from(std::int64_t position) {
+  scan_start_ = position;
   const auto& files = log_.commit_log_.files();
   for (std::size_t i = 0; i < files.size() && !ended_; ++i) {
     CommitFile& file = *files[i];
@@ -191,7 +202,8 @@ Result<bool> LogRecovery::scan_file(CommitFile& file, std::uint64_t from) {
 ScanStep LogRecovery::visit(CommitFile& file, const ScanFrame& frame) {
   const Result<stored::Message> message = stored::parse(frame.bytes);
   const std::int64_t position = file.base + static_cast<std::int64_t>(frame.position);
-  if (!message || message->physical_offset != position || !stored::crc_matches(*message)) {
+  if (!message || message->physical_offset != position ||
+      !proves_itself(frame.bytes, *message, true)) {
     return ScanStep::corrupt;
   }
   if (!catching_up_ && frame.position == file.sums.size()) file.sums.add_frame(frame.bytes);
@@ -208,6 +220,12 @@ bool LogRecovery::take(const stored::Message& message, std::size_t bytes) {
       transaction == stored::sys_flag::transaction_rollback) {
     return true;
   }
+  // Nor does the body's checksum cover the topic, which names a directory.
+  if (!stored::check_stored_topic(message.topic)) {
+    note("the message at position " + std::to_string(position) +
+         " names a topic that can't be, and is passed over");
+    return true;
+  }
   const TopicPartition id{stored::from_stored_topic(message.topic), message.queue_id};
   if (const auto gone = log_.removed_.find(id);
       gone != log_.removed_.end() && position < gone->second.birth) {
@@ -222,11 +240,28 @@ bool LogRecovery::take(const stored::Message& message, std::size_t bytes) {
   if (position < queue.note_.birth) return true;  // of an earlier topic of that name
   if (catching_up_ != behind_.contains(&queue)) return true;
   if (message.queue_offset < queue.end_) return true;  // its entry is there
+  if (!offset_possible(queue, message)) {
+    note(queue.files_.directory() + ": the message at position " + std::to_string(position) +
+         " says that its offset is " + std::to_string(message.queue_offset) +
+         ", which can't be, and is passed over");
+    return true;
+  }
   if (message.queue_offset > queue.end_) fill_gap(queue, message, bytes);
-  if (!catching_up_) note_run(queue, message);
+  if (position >= scan_start_) note_run(queue, message);
   log_.dispatch(queue, message, bytes, position);
   queue.staged_end_ = queue.end_;
   return true;
+}
+
+// The body's checksum does not cover the offset. All messages of the queue that come before this
+// one lie before it in the log, so there is a limit to how many they can be.
+bool LogRecovery::offset_possible(const Queue& queue, const stored::Message& message) {
+  const bool begins = queue.end_ == queue.first_ && queue.pending_.empty();
+  const std::int64_t end = begins ? 0 : queue.end_;
+  const std::int64_t room = message.physical_offset - (begins ? 0 : queue.last_end_);
+  return message.queue_offset == end ||
+         (room > 0 &&
+          message.queue_offset - end <= room / static_cast<std::int64_t>(stored::fixed_bytes_min));
 }
 
 // The messages in between can't be read any more, or went with old files: their offsets stay taken.
@@ -376,12 +411,15 @@ Result<void> LogRecovery::catch_up() {
   note("consume queues behind the commit log: " + std::to_string(behind_.size()) +
        ", filled from position " + std::to_string(behind_from_) + " on");
   report_.indexes_rebuilt += behind_.size();
+  // Behind the entries that are believed there may be files of any length; they are made anew.
+  for (const auto& [id, queue] : log_.queues_) {
+    if (behind_.contains(queue.get())) POLYLOG_TRY(queue->files_.cut(queue->flushed_));
+  }
   const std::int64_t end = log_.commit_log_.end();
   for (const CommitFilePtr& file : log_.commit_log_.files()) {
+    // From the file's beginning: a position may name what was cut off since.
     if (file->position() <= behind_from_ || file->base >= end) continue;
-    const std::uint64_t from =
-        behind_from_ > file->base ? static_cast<std::uint64_t>(behind_from_ - file->base) : 0;
-    POLYLOG_TRY(scan_file(*file, from).map([](const auto&) {}));
+    POLYLOG_TRY(scan_file(*file, 0).map([](const auto&) {}));
   }
   if (failure_) return fail(*failure_);
   return {};

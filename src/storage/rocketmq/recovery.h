@@ -51,6 +51,7 @@ class LogRecovery {
   Result<bool> scan_file(CommitFile& file, std::uint64_t from);
   ScanStep visit(CommitFile& file, const ScanFrame& frame);
   bool take(const format::rocketmq::Message& message, std::size_t bytes);
+  static bool offset_possible(const Queue& queue, const format::rocketmq::Message& message);
   void note_run(Queue& queue, const format::rocketmq::Message& message);
   void fill_gap(Queue& queue, const format::rocketmq::Message& message, std::size_t bytes);
   Result<bool> handle_stop(CommitFile& file, const ScanEnd& end, std::uint64_t& position);
@@ -71,6 +72,7 @@ class LogRecovery {
   std::set<const Queue*> behind_;  // lack entries from before the scan's start
   std::int64_t behind_from_ = INT64_MAX;
   bool catching_up_ = false;
+  std::int64_t scan_start_ = 0;
   std::optional<Error> failure_;  // met by a visitor
 };
 

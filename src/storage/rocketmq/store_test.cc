@@ -281,6 +281,71 @@ TEST_F(RocketmqStoreTest, old_files_go_at_the_hour_and_the_queues_follow) {
   EXPECT_EQ(queue("a")->offsets(), range);
 }
 
+// The body's checksum covers neither the queue offset nor the topic.
+TEST_F(RocketmqStoreTest, a_record_with_a_damaged_queue_offset_is_passed_over) {
+  const Strings a = put_numbers(10, 15, "a");
+  const std::size_t record = message(a.front()).bytes.size();
+  sync();
+  ASSERT_TRUE(store->close());
+  store.reset();
+  ASSERT_TRUE(fs::remove_tree(*disk, "/data/sidecar"));
+  ASSERT_TRUE(fs::remove_tree(*disk, "/data/rocketmq/consumequeue"));
+  disk->flip_bit("/data/rocketmq/commitlog/00000000000000000000",
+                 2 * record + stored::message_at::queue_offset, 5);
+  const Recovery report = open();
+  EXPECT_EQ(read("a"), (Strings{a[0], a[1], a[3], a[4]}));
+  EXPECT_EQ(queue("a")->offsets(), (OffsetRange{Offset(0), Offset(5)}));
+  EXPECT_FALSE(report.notes.empty());
+}
+
+TEST_F(RocketmqStoreTest, a_record_with_a_damaged_topic_makes_no_queue_and_no_directory) {
+  const Strings a = put_numbers(10, 15, "a");
+  const std::size_t record = message(a.front()).bytes.size();
+  const std::size_t topic = stored::message_fields.back().at + a.front().size() + 1;
+  for (const char wrong : {'.', '/', ','}) {
+    sync();
+    ASSERT_TRUE(store->close());
+    store.reset();
+    ASSERT_TRUE(fs::remove_tree(*disk, "/data/sidecar"));
+    ASSERT_TRUE(fs::remove_tree(*disk, "/data/rocketmq/consumequeue"));
+    const auto byte = static_cast<std::uint8_t>(wrong);
+    disk->corrupt("/data/rocketmq/commitlog/00000000000000000000", 2 * record + topic,
+                  ByteView(&byte, 1));
+    open();
+    EXPECT_EQ(store->partitions(), (std::vector<TopicPartition>{{"a", 0}})) << wrong;
+    EXPECT_EQ(read("a"), (Strings{a[0], a[1], a[3], a[4]})) << wrong;
+    EXPECT_EQ(disk->list("/data/rocketmq/consumequeue")->size(), 1U) << wrong;
+    reopen();
+    EXPECT_EQ(read("a"), (Strings{a[0], a[1], a[3], a[4]})) << wrong;
+  }
+}
+
+TEST_F(RocketmqStoreTest, a_queue_file_of_any_length_behind_a_short_one_is_made_anew) {
+  const Strings a = put_numbers(0, 25, "a");
+  sync();
+  ASSERT_TRUE(store->close());
+  store.reset();
+  const std::string queue_files = "/data/rocketmq/consumequeue/a/0/";
+  disk->truncate_raw(queue_files + "00000000000000000000", 71);
+  disk->append_raw(queue_files + "00000000000000000200", std::vector<std::uint8_t>(33, 1));
+  open();
+  EXPECT_EQ(read("a"), a);
+  reopen();
+  EXPECT_EQ(read("a"), a);
+}
+
+TEST_F(RocketmqStoreTest, a_directory_that_is_no_topics_is_left_alone) {
+  const Strings a = put_numbers(0, 3, "a");
+  sync();
+  ASSERT_TRUE(fs::create_directories(*disk, "/data/rocketmq/consumequeue/not a topic/0"));
+  for (int round = 0; round < 2; ++round) {
+    reopen();
+    EXPECT_EQ(store->partitions(), (std::vector<TopicPartition>{{"a", 0}}));
+    EXPECT_EQ(read("a"), a);
+  }
+  EXPECT_TRUE(fs::exists(*disk, "/data/rocketmq/consumequeue/not a topic/0"));
+}
+
 TEST_F(RocketmqStoreTest, a_foreign_directory_is_refused_and_nothing_is_changed) {
   put("there");
   ASSERT_TRUE(store->close());

@@ -1,8 +1,8 @@
 #include "storage/filelog/sidecar.h"
 
 #include "base/crc.h"
-#include "storage/filelog/sidecar_codec.h"
 #include "storage/filelog/producer_note.h"
+#include "storage/filelog/sidecar_codec.h"
 
 // The sidecar as it is found, record payloads behind the checksum's back, and producer notes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -18,8 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto producers = storage::decode_producers(bytes);
   if (producers) {
-    const auto again =
-        storage::decode_producers(storage::encode_producers(*producers));
+    const auto again = storage::decode_producers(storage::encode_producers(*producers));
     POLYLOG_ASSERT(again && again->entries().size() == producers->entries().size());
   }
   return 0;

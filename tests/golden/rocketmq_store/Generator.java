@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -41,7 +42,17 @@ public class Generator {
     static final long BORN = 1700000000000L;
     static Path root;
 
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
+        try {
+            write(arguments);
+            System.exit(0);  // the store's threads would go on
+        } catch (Exception e) {
+            e.printStackTrace();
+            System.exit(1);
+        }
+    }
+
+    static void write(String[] arguments) throws Exception {
         root = Path.of(arguments[0]).toAbsolutePath();
         Files.createDirectories(root);
         List<String> rows = new ArrayList<>();
@@ -51,14 +62,13 @@ public class Generator {
         writeExtensions();
         writeTables();
         writeHashes();
-        System.exit(0);
     }
 
     static DefaultMessageStore open(String name, boolean propertyCrc) throws Exception {
         MessageStoreConfig config = new MessageStoreConfig();
         config.setStorePathRootDir(root.resolve(name).toString());
         config.setStorePathCommitLog(root.resolve(name).resolve("commitlog").toString());
-        config.setMappedFileSizeCommitLog(LOG_FILE_BYTES);
+        config.setMappedFileSizeCommitLog(propertyCrc ? 4096 : LOG_FILE_BYTES);
         config.setMappedFileSizeConsumeQueue(200);
         config.setMaxHashSlotNum(16);
         config.setMaxIndexNum(64);
@@ -79,6 +89,7 @@ public class Generator {
 
     static <T extends MessageExtBrokerInner> T fill(T message, String topic, int queue, String body)
         throws Exception {
+        MessageAccessor.setProperties(message, new HashMap<>());
         message.setTopic(topic);
         message.setQueueId(queue);
         message.setBody(body.getBytes(StandardCharsets.UTF_8));
@@ -197,7 +208,7 @@ public class Generator {
     /** What RocketMQ's own decoder reads, record by record. */
     static void describe(DefaultMessageStore store, String name, long end, List<String> rows)
         throws Exception {
-        IndexFile hasher = new IndexFile(root.resolve("hasher").toString(), 1, 2, 0, 0);
+        IndexFile hasher = new IndexFile(root.resolve("0").toString(), 1, 2, 0, 0);
         for (long at = 0; at < end; ) {
             SelectMappedBufferResult size = store.selectOneMessageByOffset(at, 8);
             ByteBuffer head = size.getByteBuffer();
@@ -214,14 +225,16 @@ public class Generator {
             MessageExt m = MessageDecoder.decode(record.getByteBuffer(), true, false);
             record.release();
             StringBuilder properties = new StringBuilder();
-            for (Map.Entry<String, String> e : new TreeMap<>(m.getProperties()).entrySet()) {
-                properties.append(hex(e.getKey())).append('=').append(hex(e.getValue())).append(',');
+            Map<String, String> map = m.getProperties() == null ? Map.of() : m.getProperties();
+            for (Map.Entry<String, String> e : new TreeMap<>(map).entrySet()) {
+                properties.append(hex(e.getKey())).append('=');
+                properties.append(hex(e.getValue())).append(',');
             }
             StringBuilder hashes = new StringBuilder();
             for (String key : keys(m)) {
                 hashes.append(hasher.indexKeyHashMethod(m.getTopic() + "#" + key)).append(',');
             }
-            String tags = m.getTags();
+            String tags = map.get("TAGS");
             rows.add(String.join("\t", "message", name, Long.toString(at), Integer.toString(bytes),
                 hex(m.getTopic()), Integer.toString(m.getQueueId()),
                 Long.toString(m.getQueueOffset()), Integer.toString(m.getFlag()),
@@ -240,6 +253,9 @@ public class Generator {
 
     static List<String> keys(MessageExt m) {
         List<String> keys = new ArrayList<>();
+        if (m.getProperties() == null) {
+            return keys;
+        }
         String unique = m.getProperty("UNIQ_KEY");
         if (unique != null) {
             keys.add(unique);
@@ -263,7 +279,11 @@ public class Generator {
         return hex(text.getBytes(StandardCharsets.UTF_8));
     }
 
+    /** Long ones (ASCII here) as length and hash. */
     static String hex(byte[] bytes) {
+        if (bytes.length > 255) {
+            return bytes.length + "#" + new String(bytes, StandardCharsets.UTF_8).hashCode();
+        }
         StringBuilder out = new StringBuilder();
         for (byte b : bytes) {
             out.append(String.format("%02x", b));
@@ -356,11 +376,11 @@ public class Generator {
     static void writeHashes() throws Exception {
         Random random = new Random(1);
         byte[][] pieces = {{'a'}, {(byte) 0x80}, {(byte) 0xbf}, {(byte) 0xc0}, {(byte) 0xc3},
-            {(byte) 0xa4}, {(byte) 0xe0}, {(byte) 0xa0}, {(byte) 0xe4}, {(byte) 0xed}, {(byte) 0xef},
-            {(byte) 0xf0}, {(byte) 0x90}, {(byte) 0x9f}, {(byte) 0xf4}, {(byte) 0x8f}, {(byte) 0xf5},
-            {(byte) 0xff}};
+            {(byte) 0xa4}, {(byte) 0xe0}, {(byte) 0xa0}, {(byte) 0xe4}, {(byte) 0xed},
+            {(byte) 0xef}, {(byte) 0xf0}, {(byte) 0x90}, {(byte) 0x9f}, {(byte) 0xf4},
+            {(byte) 0x8f}, {(byte) 0xf5}, {(byte) 0xff}};
         List<String> rows = new ArrayList<>();
-        for (int i = 0; i < 1000; i++) {
+        for (int i = 0; i < 300; i++) {
             ByteBuffer text = ByteBuffer.allocate(16);
             for (int n = 1 + random.nextInt(9); n > 0; n--) {
                 text.put(pieces[random.nextInt(pieces.length)]);
