@@ -19,6 +19,8 @@ PINS = HERE / "deps"
 SOURCE_DIR = HERE.parent.parent
 DEPS = pathlib.Path(os.environ.get("POLYLOG_DEPS_DIR", SOURCE_DIR / "build" / "deps")).resolve()
 KAFKA_VERSIONS = ("4.4.0", "4.3.1")
+# One of each kind, the first that resolves: no re-dispatch at a clean start, since 5.3.2, newest.
+ROCKETMQ_VERSIONS = (("5.1.4",), ("5.3.3", "5.3.2"), ("5.5.1", "5.5.0"))
 RDKAFKA_PACKAGE = "node-rdkafka@3.6.1"  # carries librdkafka 2.12.0 with its load tool
 
 
@@ -76,18 +78,17 @@ def programs():
              env=env)
 
 
-def kafka():
-    """The folder with the jars of a real Kafka 4.x; tries the newest pinned version first."""
+def _maven_jars(name, versions, pom):
+    """The folder with the jars of the first of these versions that resolves."""
     problems = []
-    for version in KAFKA_VERSIONS:
-        folder = DEPS / f"kafka-{version}"
-        pom = PINS / "pom.xml"
+    for version in versions:
+        folder = DEPS / f"{name}-{version}"
         if _fresh(folder, pom):
             return folder
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(folder)
         try:
-            _run(["mvn", "-q", "-B", "-f", pom, f"-Dkafka.version={version}",
+            _run(["mvn", "-q", "-B", "-f", pom, f"-D{name}.version={version}",
                   "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies",
                   f"-DoutputDirectory={folder}", "-DincludeScope=runtime"], cwd=PINS)
         except MissingDependency as problem:
@@ -95,7 +96,19 @@ def kafka():
             continue
         _stamp(folder, pom)
         return folder
-    raise MissingDependency("no Kafka 4.x resolves from Maven:\n" + "\n".join(problems))
+    raise MissingDependency(f"no {name} of {versions} resolves from Maven:\n"
+                            + "\n".join(problems))
+
+
+def kafka():
+    """The folder with the jars of a real Kafka 4.x; tries the newest pinned version first."""
+    return _maven_jars("kafka", KAFKA_VERSIONS, PINS / "pom.xml")
+
+
+def rocketmq():
+    """The folders with the jars of RocketMQ's message store, oldest version first."""
+    return [_maven_jars("rocketmq", versions, PINS / "rocketmq.xml")
+            for versions in ROCKETMQ_VERSIONS]
 
 
 def kafka_version():
@@ -115,9 +128,16 @@ def kafka_class(*candidates):
 
 def java_classes():
     """Our own small Java programs, compiled against the Kafka jars."""
-    jars = kafka()
-    sources = sorted((HERE / "java").glob("*.java"))
-    folder = DEPS / "classes"
+    return _compiled(kafka(), HERE / "java", DEPS / "classes")
+
+
+def rocketmq_classes(jars):
+    """Our programs on RocketMQ's store, compiled against one version of it."""
+    return _compiled(jars, HERE / "java" / "rocketmq", DEPS / f"classes-{jars.name}")
+
+
+def _compiled(jars, source_folder, folder):
+    sources = sorted(source_folder.glob("*.java"))
     if not _fresh(folder, jars.name, *sources):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -185,13 +205,16 @@ def resolve_all():
         programs()
         kafka()
         java_classes()
+        for jars in rocketmq():
+            rocketmq_classes(jars)
         node()
         python()
 
 
 def main():
     resolve_all()
-    print(f"kafka {kafka_version()}, kafkajs 2.2.4, kafka-python 2.0.2 in {DEPS}")
+    stores = ", ".join(jars.name for jars in rocketmq())
+    print(f"kafka {kafka_version()}, {stores}, kafkajs 2.2.4, kafka-python 2.0.2 in {DEPS}")
 
 
 if __name__ == "__main__":

@@ -327,7 +327,10 @@ TEST_F(RocketmqStoreTest, a_queue_file_of_any_length_behind_a_short_one_is_made_
   store.reset();
   const std::string queue_files = "/data/rocketmq/consumequeue/a/0/";
   disk->truncate_raw(queue_files + "00000000000000000000", 71);
+  // One that will be written again, and one where no message of the queue is.
   disk->append_raw(queue_files + "00000000000000000200", std::vector<std::uint8_t>(33, 1));
+  ASSERT_TRUE(disk->open(queue_files + "00000000000000000600", fs::OpenMode::create));
+  disk->append_raw(queue_files + "00000000000000000600", std::vector<std::uint8_t>(233, 1));
   open();
   EXPECT_EQ(read("a"), a);
   reopen();
