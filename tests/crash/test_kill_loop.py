@@ -5,6 +5,7 @@ import os
 import subprocess
 import threading
 import time
+import unittest
 
 import interop_path  # noqa: F401
 import brokers
@@ -64,6 +65,11 @@ class KillLoop(testbed.BrokerTest):
         first = next((n for n, value in enumerate(got) if value != n), len(got))
         self.fail(f"{lost} lost, {twice} twice, first disorder at record {first}: "
                   f"{got[max(0, first - 3):first + 5]}")
+
+
+@unittest.skipIf(brokers.is_kafka(), "Kafka has one layout")
+class KillLoopOnOneSharedLog(KillLoop):
+    settings = {"polylog.layout": "rocketmq"}
 
 
 if __name__ == "__main__":

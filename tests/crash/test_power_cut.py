@@ -186,10 +186,13 @@ class Rig:
 
 
 class PowerCut(unittest.TestCase):
+    layout = {}
+
     def rig(self, settings, configs):
         folder = testbed.scratch_folder("PowerCut")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        rig = Rig(folder, {"log.retention.hours": -1, **settings}, {**SMALL, **configs})
+        rig = Rig(folder, {"log.retention.hours": -1, **settings},
+                  {**SMALL, **self.layout, **configs})
         self.addCleanup(rig.close)
         return rig
 
@@ -217,6 +220,11 @@ class PowerCut(unittest.TestCase):
             if rig.history.problems:
                 return
         self.fail("five power cuts without flush lost nothing")
+
+
+@unittest.skipIf(brokers.is_kafka(), "Kafka has one layout")
+class PowerCutOnOneSharedLog(PowerCut):
+    layout = {"polylog.layout": "rocketmq"}
 
 
 if __name__ == "__main__":
