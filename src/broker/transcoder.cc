@@ -1,8 +1,5 @@
 #include "broker/transcoder.h"
 
-#include <arpa/inet.h>
-
-#include <charconv>
 #include <utility>
 
 #include "format/rocketmq/names.h"
@@ -10,20 +7,7 @@
 namespace polylog::broker {
 
 Origin parse_origin(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return {};
-  std::string host(text.substr(0, colon));
-  Origin origin;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data() + colon + 1, last, origin.port);
-  if (error != std::errc() || end != last || origin.port < 0 || origin.port > 65535) return {};
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-    origin.v6 = true;
-  }
-  const int family = origin.v6 ? AF_INET6 : AF_INET;
-  if (inet_pton(family, host.c_str(), origin.address.data()) != 1) return {};
-  return origin;
+  return format::rocketmq::parse_host(text).value_or(Origin());
 }
 
 Result<Batch> Transcoder::to_native(const Batch& batch, const Origin& origin) const {

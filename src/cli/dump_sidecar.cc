@@ -42,6 +42,9 @@ std::string type_name(std::uint8_t type) {
     case types::mark: return "mark";
     case types::cut: return "cut";
     case types::clean_stop: return "clean_stop";
+    case types::epoch: return "epoch";
+    case types::epoch_start: return "epoch_start";
+    case types::queue: return "queue";
     default: return "type_" + std::to_string(type);
   }
 }
@@ -97,6 +100,19 @@ void show_log(const std::string& name, const LogNote& log, DumpReport& report) {
   for (const auto& [base, file] : log.files) show_file(base, file, report);
 }
 
+void show_queue(const TopicPartition& id, const storage::QueueNote& queue, DumpReport& report) {
+  if (report.json()) {
+    JsonWriter json = json_of_type("queue_note");
+    json.field("topic", id.topic).field("partition", id.partition);
+    json.field("topic_id", queue.topic.to_string()).field("birth", queue.birth);
+    json.field("log_start", queue.start).field("removed", queue.removed);
+    return report.object(json);
+  }
+  report.person("  queue " + id.topic + "-" + std::to_string(id.partition) + " topic " +
+                queue.topic.to_string() + " born at " + std::to_string(queue.birth) +
+                " log start " + std::to_string(queue.start) + (queue.removed ? " removed" : ""));
+}
+
 }  // namespace
 
 Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, DumpReport& report) {
@@ -122,6 +138,7 @@ Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, Dump
   POLYLOG_ASSIGN(end, storage::scan(*file.file, magic.size(), file.size, FrameDecoder{},
                                     frame_bytes_max, visit));
   for (const auto& [name, log] : state.logs) show_log(name, log, report);
+  for (const auto& [id, queue] : state.queues) show_queue(id, queue, report);
   // A lost end is expected after a crash and costs a longer scan, no more.
   if (end.reason == ScanEnd::Reason::torn) {
     report.note(end.position, "the file ends inside a record, as after a crash");
@@ -130,6 +147,7 @@ Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, Dump
   }
   report.end_file({{"records", records},
                    {"logs", static_cast<std::int64_t>(state.logs.size())},
+                   {"queues", static_cast<std::int64_t>(state.queues.size())},
                    {"marks", static_cast<std::int64_t>(state.marks.size())},
                    {"clean_stop", state.clean ? 1 : 0}});
   return {};

@@ -1,6 +1,9 @@
 #include "format/rocketmq/message.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <limits>
 
@@ -251,6 +254,26 @@ Result<OffsetMessageId> parse_offset_message_id(std::string_view text) {
   id.physical_offset = load_big<std::int64_t>(bytes.data() + id.store_host.bytes());
   if (id.physical_offset < 0) return fail(Errc::invalid, "the message id's offset is negative");
   return id;
+}
+
+Result<Host> parse_host(std::string_view text) {
+  const auto no = [text] {
+    return fail(Errc::invalid, "'" + std::string(text) + "' is no address and port");
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return no();
+  std::string address(text.substr(0, colon));
+  Host host;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data() + colon + 1, last, host.port);
+  if (error != std::errc() || end != last || host.port < 0 || host.port > 65535) return no();
+  if (address.size() > 2 && address.front() == '[' && address.back() == ']') {
+    address = address.substr(1, address.size() - 2);
+    host.v6 = true;
+  }
+  const int family = host.v6 ? AF_INET6 : AF_INET;
+  if (inet_pton(family, address.c_str(), host.address.data()) != 1) return no();
+  return host;
 }
 
 }  // namespace polylog::format::rocketmq

@@ -80,6 +80,7 @@ inline constexpr std::int32_t inner_batch = 0x80;
 inline constexpr std::int32_t compression_mask = 0x700;  // 0 zlib (old), 1 LZ4, 2 zstd, 3 zlib
 }  // namespace sys_flag
 
+// Where a record came from, or was stored.
 struct Host {
   std::array<std::uint8_t, 16> address{};  // the first 4 for IPv4
   bool v6 = false;
@@ -87,6 +88,9 @@ struct Host {
   bool operator==(const Host&) const = default;
   std::size_t bytes() const { return v6 ? 20 : 8; }
 };
+
+// "a.b.c.d:port" or "[v6]:port". invalid: anything else.
+Result<Host> parse_host(std::string_view text);
 
 // One record's fields. The views point into the bytes it was parsed from, or that it is to be
 // encoded from.

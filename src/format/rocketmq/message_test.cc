@@ -301,5 +301,20 @@ TEST(MessageIds, other_texts_are_invalid) {
   }
 }
 
+TEST(Message, hosts_are_read_from_text_in_both_families) {
+  const auto v4 = parse_host("10.1.2.3:10911");
+  ASSERT_TRUE(v4);
+  EXPECT_EQ(v4->address[0], 10);
+  EXPECT_EQ(v4->port, 10911);
+  const auto v6 = parse_host("[::1]:9");
+  ASSERT_TRUE(v6);
+  EXPECT_TRUE(v6->v6);
+  EXPECT_EQ(v6->address[15], 1);
+  for (const char* const bad : {"", "10.1.2.3", "10.1.2:1", "10.1.2.256:1", "host:1", "1.2.3.4:x",
+                                "1.2.3.4:65536", "1.2.3.4:-1", "::1:9"}) {
+    EXPECT_FALSE(parse_host(bad)) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace polylog::format::rocketmq

@@ -95,10 +95,9 @@ Result<void> CommitLog::load(std::int64_t durable) {
   return {};
 }
 
-Result<CommitFilePtr> CommitLog::make(std::int64_t base) const {
+Result<CommitFilePtr> CommitLog::make(const std::string& path) const {
   auto made = std::make_shared<CommitFile>();
-  made->path = path_of(base);
-  made->base = base;
+  made->path = path;
   POLYLOG_ASSIGN(file, fs_.open(made->path, fs::OpenMode::create));
   // Twice, so that nothing of a leftover of that name shows through.
   POLYLOG_TRY(file->truncate(0));
@@ -110,11 +109,17 @@ Result<CommitFilePtr> CommitLog::make(std::int64_t base) const {
   return made;
 }
 
-Result<CommitFilePtr> CommitLog::prepare(std::int64_t base) const { return make(base); }
+Result<CommitFilePtr> CommitLog::prepare(const std::string& temporary) const {
+  return make(temporary);
+}
 
-void CommitLog::adopt_next(CommitFilePtr next) {
-  POLYLOG_ASSERT(prepared_ == nullptr);
+Result<bool> CommitLog::adopt_next(CommitFilePtr next) {
+  if (next_ready()) return false;
+  next->base = files_.back()->base + file_bytes_;
+  const std::string temporary = std::exchange(next->path, path_of(next->base));
+  POLYLOG_TRY(fs_.rename(temporary, next->path));
   prepared_ = std::move(next);
+  return true;
 }
 
 Result<void> CommitLog::add_file(std::int64_t base) {
@@ -123,7 +128,8 @@ Result<void> CommitLog::add_file(std::int64_t base) {
     files_.push_back(std::exchange(prepared_, nullptr));
     return {};
   }
-  POLYLOG_ASSIGN(made, make(base));
+  POLYLOG_ASSIGN(made, make(path_of(base)));
+  made->base = base;
   files_.push_back(std::move(made));
   return {};
 }

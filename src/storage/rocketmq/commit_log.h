@@ -72,10 +72,11 @@ class CommitLog {
   Result<void> add_file(std::int64_t base);
   // Whether the file after the active one is ready.
   bool next_ready() const { return prepared_ != nullptr || files_.empty(); }
-  // Makes the file after the active one; the result is handed to adopt_next() under the lock.
-  // Needs no lock; waits for disk.
-  Result<CommitFilePtr> prepare(std::int64_t base) const;
-  void adopt_next(CommitFilePtr next);
+  // Makes a file for the place after the active one, under another name: the append path may come
+  // to need the place meanwhile and make its own. Needs no lock; waits for disk.
+  Result<CommitFilePtr> prepare(const std::string& temporary) const;
+  // Puts it into its place, unless that is taken. False: it is not needed, and goes.
+  Result<bool> adopt_next(CommitFilePtr next);
   // What was made ready and never used; a clean stop removes it.
   CommitFilePtr take_prepared() { return std::exchange(prepared_, nullptr); }
 
@@ -92,7 +93,7 @@ class CommitLog {
     fs::FileInfo info;
   };
   Result<std::vector<Found>> list() const;
-  Result<CommitFilePtr> make(std::int64_t base) const;
+  Result<CommitFilePtr> make(const std::string& path) const;
 
   fs::FileSystem& fs_;
   const std::string directory_;

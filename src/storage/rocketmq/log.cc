@@ -83,6 +83,11 @@ void SharedLog::fail_log() {
   failed_ = true;
 }
 
+void SharedLog::fact_noted() {
+  facts_dirty_ = true;
+  ++facts_noted_;
+}
+
 // The layout's bytes don't carry epochs: where this one begins is noted before its first record.
 Result<void> SharedLog::begin_epoch(LeaderEpoch epoch) {
   const std::lock_guard lock(mutex_);
@@ -97,7 +102,7 @@ Result<void> SharedLog::begin_epoch(LeaderEpoch epoch) {
   EpochList epochs = epochs_;
   if (epochs.assign(entry.epoch, entry.start)) {
     POLYLOG_TRY(sidecar_->epoch_start(sidecar_id_, entry));
-    facts_dirty_ = true;
+    fact_noted();
     epochs_ = std::move(epochs);
   }
   epoch_ = epoch;
@@ -209,6 +214,10 @@ Result<void> SharedLog::undo_write(CommitFile& file, std::size_t bytes) {
 }
 
 Result<void> SharedLog::write_staged_locked() {
+  if (lost_) {
+    drop_staged();
+    return fail(*std::exchange(lost_, std::nullopt));
+  }
   if (staged_.empty()) return {};
   if (auto usable = check_usable(); !usable) {
     drop_staged();
@@ -265,7 +274,6 @@ void SharedLog::dispatch(Queue& queue, const stored::Message& message, std::size
   queue.add(
       {position, static_cast<std::int32_t>(bytes), stored::entry_tags_code(message, delay_levels_)},
       message.born_timestamp);
-  ++pending_entries_;
   list_pending(queue);
   index_.add(message, position);
 }
@@ -288,8 +296,7 @@ std::shared_ptr<Queue> SharedLog::make_queue(const TopicPartition& id, std::stri
 }
 
 // The queue a message belongs to; made when the message is the first of it that we see.
-Result<std::shared_ptr<Queue>> SharedLog::queue_for(std::string_view stored_topic,
-                                                    std::int32_t queue_id) {
+std::shared_ptr<Queue> SharedLog::queue_for(std::string_view stored_topic, std::int32_t queue_id) {
   const auto topic = by_stored_name_.find(std::string(stored_topic));
   if (topic != by_stored_name_.end()) {
     const auto queue = topic->second.find(queue_id);
@@ -302,8 +309,8 @@ Result<std::shared_ptr<Queue>> SharedLog::queue_for(std::string_view stored_topi
     note.birth = removed->second.birth;
     removed_.erase(removed);
   }
-  POLYLOG_TRY(sidecar_->queue(id, note));
-  facts_dirty_ = true;
+  // Without room for the note the next start finds the queue as this one did.
+  if (sidecar_->queue(id, note)) fact_noted();
   topics_dirty_ = true;
   return make_queue(id, std::string(stored_topic), note);
 }
@@ -346,7 +353,7 @@ Result<std::shared_ptr<Queue>> SharedLog::create(const TopicPartition& id,
   // Whatever the log holds under that name up to here was another topic's. What is staged is not.
   note.birth = written_end_;
   POLYLOG_TRY(sidecar_->queue(id, note));
-  facts_dirty_ = true;
+  fact_noted();
   topics_dirty_ = true;
   removed_.erase(id);
   return make_queue(id, std::move(name), note);
@@ -363,7 +370,13 @@ Result<void> SharedLog::remove(const TopicPartition& id) {
       return fail(Errc::not_found, id.topic + "-" + std::to_string(id.partition) + " is not open");
     }
     queue = found->second;
-    POLYLOG_TRY(write_staged_locked());
+    // What is staged for it must lie below the mark. Should that fail, the others whose batches go
+    // with it hear of it at their own write.
+    const bool others = !staged_.empty();
+    if (auto wrote = write_staged_locked(); !wrote) {
+      if (others) lost_ = wrote.error();
+      return wrote;
+    }
     note = queue->note_;
     note.removed = true;
     note.birth = written_end_;
@@ -455,6 +468,18 @@ Result<std::optional<Slice>> SharedLog::record_at(std::int64_t position) const {
   return std::optional(std::move(record));
 }
 
+// Whether its queue still has the message: the index outlives deletions and deleted topics.
+bool SharedLog::serves(const stored::Message& message) const {
+  const std::lock_guard lock(mutex_);
+  const auto topic = by_stored_name_.find(std::string(message.topic));
+  if (topic == by_stored_name_.end()) return false;
+  const auto found = topic->second.find(message.queue_id);
+  if (found == topic->second.end()) return false;
+  const Queue& queue = *found->second;
+  return message.physical_offset >= queue.note_.birth &&
+         message.queue_offset >= queue.start_locked();
+}
+
 Result<void> SharedLog::look_up(const std::string& topic, const std::string& key, Timestamp from,
                                 Timestamp to, const OnMatch& f) const {
   std::int64_t last = -1;  // a message may have the key twice
@@ -468,6 +493,7 @@ Result<void> SharedLog::look_up(const std::string& topic, const std::string& key
         stored::for_each_key(message.properties,
                              [&](std::string_view own) { named = named || own == key; });
         const Timestamp stored_at(message.store_timestamp);
+        if (!serves(message)) return true;
         if (!named || message.topic != topic || stored_at < from || stored_at > to) return true;
         last = position;
         return f(std::move(*record), message);
@@ -561,7 +587,7 @@ Result<LogPosition> SharedLog::append_chunk(const LogChunk& chunk) {
   }
   POLYLOG_TRY(stored::for_each_message(
       whole, [&](ByteView record, const stored::Message& message) -> Result<void> {
-        POLYLOG_ASSIGN(queue, queue_for(message.topic, message.queue_id));
+        const std::shared_ptr<Queue> queue = queue_for(message.topic, message.queue_id);
         note_written(*queue, file, record);
         queue->staged_end_ = queue->end_;
         last_store_time_ = std::max(last_store_time_, message.store_timestamp);

@@ -117,13 +117,15 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   void drop_staged();
   Result<void> roll();
   Result<void> add_file(std::int64_t base);
+  void fact_noted();
   Result<void> undo_write(CommitFile& file, std::size_t bytes);
   void note_written(Queue& queue, CommitFile& file, ByteView frames);
   // Notes one message in its queue and in the key index: the same at append and at recovery.
   void dispatch(Queue& queue, const format::rocketmq::Message& message, std::size_t bytes,
                 std::int64_t position);
   void list_pending(Queue& queue);
-  Result<std::shared_ptr<Queue>> queue_for(std::string_view stored_topic, std::int32_t queue_id);
+  std::shared_ptr<Queue> queue_for(std::string_view stored_topic, std::int32_t queue_id);
+  bool serves(const format::rocketmq::Message& message) const;
   std::shared_ptr<Queue> make_queue(const TopicPartition& id, std::string stored_topic,
                                     const QueueNote& note);
   std::string queue_directory(std::string_view stored_topic, std::int32_t queue_id) const;
@@ -164,7 +166,6 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   std::unordered_map<std::string, std::unordered_map<std::int32_t, Queue*>> by_stored_name_;
   std::map<TopicPartition, QueueNote> removed_;
   std::vector<std::shared_ptr<Queue>> with_pending_;
-  std::size_t pending_entries_ = 0;
   std::vector<std::uint8_t> stage_;  // whole records, placed
   std::vector<StagedBatch> staged_;
   std::int64_t staged_store_time_ = 0;
@@ -177,10 +178,13 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   LeaderEpoch announced_before_ = no_epoch;
   std::map<std::uint64_t, Round> rounds_;
   std::uint64_t next_ticket_ = 1;
-  std::uint32_t sidecar_id_ = 0;
+  std::atomic<std::uint32_t> sidecar_id_{0};  // settled() reads it without a lock
   std::vector<FileIdentity> marks_;
   bool directory_dirty_ = false;
-  bool facts_dirty_ = false;             // the sidecar has facts that no sync has covered
+  bool facts_dirty_ = false;       // the sidecar has facts that no sync has covered
+  std::uint64_t facts_noted_ = 0;  // so many since the start
+  // A write that nobody waited for took with it what others had staged.
+  std::optional<Error> lost_;
   bool topics_dirty_ = false;            // config/topics.json is behind
   format::rocketmq::TopicTable topics_;  // as last read or written
   bool failed_ = false;

@@ -124,7 +124,6 @@ void SharedLog::flushed(const std::vector<std::shared_ptr<Queue>>& queues,
     const auto count = static_cast<std::ptrdiff_t>(counts[i]);
     queue.pending_.erase(queue.pending_.begin(), queue.pending_.begin() + count);
     queue.flushed_ += count;
-    pending_entries_ -= std::min(pending_entries_, counts[i]);
     if (queue.pending_.empty()) {
       if (queue.pending_.capacity() > 64) queue.pending_.shrink_to_fit();
     } else {
@@ -171,30 +170,25 @@ Result<void> SharedLog::flush_entries_locked() {
 }
 
 Result<void> SharedLog::prepare_next() {
-  std::int64_t base = 0;
+  const std::lock_guard sync_lock(sync_mutex_);
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || closed_ || setup_.config.files_ahead <= 0 || commit_log_.next_ready()) return {};
     // Only once the active file is being filled in earnest: a small store stays one file.
-    const CommitFile& active = commit_log_.active();
-    if (active.end * 2 < static_cast<std::uint64_t>(commit_log_.file_bytes())) return {};
-    base = active.base + commit_log_.file_bytes();
+    const std::uint64_t used = commit_log_.active().end;
+    if (used * 2 < static_cast<std::uint64_t>(commit_log_.file_bytes())) return {};
   }
-  const std::lock_guard sync_lock(sync_mutex_);
+  // Not in commitlog/, where the original takes every file for a part of the log.
+  const std::string temporary = fs::join(setup_.sidecar_directory, "rocketmq.next");
+  POLYLOG_ASSIGN(next, commit_log_.prepare(temporary));
+  Result<bool> adopted;
   {
     const std::lock_guard lock(mutex_);
-    if (commit_log_.next_ready() || commit_log_.active().base + commit_log_.file_bytes() != base) {
-      return {};
-    }
-    // The append path may make the file itself meanwhile: it opens what is there.
-  }
-  POLYLOG_ASSIGN(next, commit_log_.prepare(base));
-  const std::lock_guard lock(mutex_);
-  if (!commit_log_.next_ready() && commit_log_.active().base + commit_log_.file_bytes() == base) {
-    commit_log_.adopt_next(std::move(next));
+    adopted = commit_log_.adopt_next(std::move(next));
     directory_dirty_ = true;
   }
-  return {};
+  POLYLOG_TRY(adopted);
+  return *adopted ? Result<void>() : fs_.remove(temporary);
 }
 
 // config/topics.json: how many queues a topic has, for the original's clients. Topics that only it
@@ -242,6 +236,16 @@ Result<void> SharedLog::write_topics() {
 
 // ---------------------------------------------------------------------------------- truncation
 
+// Those of a prefix can't be told from those of the whole.
+Result<BlockSums> sums_of(const CommitFile& file, std::uint64_t bytes) {
+  BlockSums sums;
+  POLYLOG_TRY(scan(*file.file, 0, bytes, MessageDecoder(), bytes, [&](const ScanFrame& frame) {
+                sums.add_frame(frame.bytes);
+                return ScanStep::next;
+              }).map([](const auto&) {}));
+  return sums;
+}
+
 Result<void> SharedLog::truncate(LogPosition end) {
   const std::lock_guard sync_lock(sync_mutex_);
   POLYLOG_TRY(flush_entries_locked());
@@ -261,6 +265,7 @@ Result<void> SharedLog::truncate(LogPosition end) {
     }
   }
   const auto keep = static_cast<std::uint64_t>(end.value() - file->base);
+  POLYLOG_ASSIGN(sums, sums_of(*file, keep));
   POLYLOG_TRY(sidecar_->cut(sidecar_id_, file->base, keep, end));
   std::vector<CommitFilePtr> gone;
   {
@@ -275,7 +280,7 @@ Result<void> SharedLog::truncate(LogPosition end) {
     active.end = keep;
     active.full = false;
     active.dirty = true;
-    active.sums.clear();  // of a prefix can't be told from those of the whole
+    active.sums = std::move(sums);
     active.reported_blocks = 0;
     active.check = nullptr;
     active.durable_bytes = std::min(active.durable_bytes, keep);
@@ -495,8 +500,8 @@ Result<void> SharedLog::checkpoint() {
   return save_progress();
 }
 
+// Under the lock.
 SidecarState SharedLog::sidecar_state() const {
-  const std::lock_guard lock(mutex_);
   SidecarState state;
   state.marks = marks_;
   LogNote note;
@@ -522,16 +527,24 @@ SidecarState SharedLog::sidecar_state() const {
   return state;
 }
 
+// Facts that are noted while it is being written would go down with the old file: then it is
+// written once more.
 Result<void> SharedLog::rewrite_sidecar(bool clean) {
-  SidecarState state = sidecar_state();
-  state.clean = clean;
-  {
+  for (;;) {
+    SidecarState state;
+    std::uint64_t facts = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      state = sidecar_state();
+      state.clean = clean;
+      facts = facts_noted_;
+      state.logs.begin()->second.recovery = clean ? capture_point() : last_point_;
+    }
+    POLYLOG_TRY(sidecar_->rewrite(state));
+    sidecar_id_ = state.logs.begin()->second.id;
     const std::lock_guard lock(mutex_);
-    state.logs.begin()->second.recovery = clean ? capture_point() : last_point_;
+    if (facts == facts_noted_) return {};
   }
-  POLYLOG_TRY(sidecar_->rewrite(state));
-  sidecar_id_ = state.logs.begin()->second.id;
-  return {};
 }
 
 Result<void> SharedLog::close() {

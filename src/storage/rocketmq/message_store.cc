@@ -101,25 +101,6 @@ std::string_view to_string(PutStatus status) {
   return "UNKNOWN_ERROR";
 }
 
-Result<stored::Host> parse_host(std::string_view text) {
-  stored::Host host;
-  const std::size_t colon = text.rfind(':');
-  const auto port = colon == text.npos ? std::nullopt : number(text.substr(colon + 1));
-  bool good = port && *port >= 0 && *port <= 65535;
-  std::string_view rest = text.substr(0, colon == text.npos ? 0 : colon);
-  for (std::size_t i = 0; good && i < 4; ++i) {
-    const std::size_t dot = i < 3 ? rest.find('.') : rest.size();
-    const auto part = dot == rest.npos ? std::nullopt : number(rest.substr(0, dot));
-    good = part && *part >= 0 && *part <= 255;
-    if (!good) break;
-    host.address[i] = static_cast<std::uint8_t>(*part);
-    rest = dot < rest.size() ? rest.substr(dot + 1) : std::string_view();
-  }
-  if (!good) return fail(Errc::invalid, "'" + std::string(text) + "' is no IPv4 address and port");
-  host.port = *port;
-  return host;
-}
-
 // ----------------------------------------------------------------------------------------- tags
 
 TagFilter::TagFilter(std::string_view expression) {
@@ -160,7 +141,7 @@ MessageStore::MessageStore(RocketmqStore& store, const Clock& clock, const Share
       append_(append ? std::move(append) : Append(append_and_write)),
       levels_(stored::DelayLevels::parse(config.delay_levels)
                   .value_or(stored::DelayLevels::standard())),
-      store_host_(parse_host(config.store_host).value_or(stored::Host())) {}
+      store_host_(stored::parse_host(config.store_host).value_or(stored::Host())) {}
 
 bool MessageStore::known_topic(std::string_view topic) const {
   return stored::is_internal_topic(topic) || store_.shared_log()->has_topic(topic);

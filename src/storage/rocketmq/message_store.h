@@ -131,7 +131,4 @@ class MessageStore {
   format::rocketmq::DelayOffsetTable delay_offsets_;
 };
 
-// "a.b.c.d:port". invalid otherwise.
-Result<format::rocketmq::Host> parse_host(std::string_view text);
-
 }  // namespace polylog::storage::rocketmq

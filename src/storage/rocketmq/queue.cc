@@ -184,7 +184,7 @@ std::uint64_t Queue::size_bytes() const {
 void Queue::configure(const LogConfig& config) {
   const std::lock_guard lock(log_->mutex_);
   note_.config = config;
-  if (log_->sidecar_->queue(id_, note_)) log_->facts_dirty_ = true;
+  if (log_->sidecar_->queue(id_, note_)) log_->fact_noted();
 }
 
 Result<void> Queue::advance_start(Offset start) {
@@ -230,7 +230,7 @@ Result<void> Queue::expire(Offset visible, Timestamp now) {
   if (start.value() <= start_locked()) return {};
   note_.start = start.value();
   // Not synced: worked out again after a crash.
-  if (log_->sidecar_->queue(id_, note_)) log_->facts_dirty_ = true;
+  if (log_->sidecar_->queue(id_, note_)) log_->fact_noted();
   return {};
 }
 
@@ -332,6 +332,27 @@ Result<std::optional<Batch>> Queue::read_run(const Run& run, const ReadLimits& l
   return std::optional(std::move(batch));
 }
 
+// All of a run, in as many batches as the records that no longer read divide it into.
+Result<void> Queue::read_parts(Run part, const ReadLimits& limits,
+                               std::vector<Batch>& batches) const {
+  for (;;) {
+    POLYLOG_ASSIGN(batch, read_run(part, limits));
+    std::int32_t taken = 1;
+    if (batch) {
+      taken = batch->info.records;
+      batches.push_back(std::move(*batch));
+    }
+    if (taken >= part.records) return {};
+    POLYLOG_ASSIGN(step, entries(part.offset, static_cast<std::size_t>(taken), limits.wait));
+    for (const Entry& entry : step) {
+      part.position += entry.size;
+      part.bytes -= entry.size;
+    }
+    part.offset += taken;
+    part.records -= taken;
+  }
+}
+
 Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
   OffsetRange range = offsets();
   range.end = std::min(range.end, limits.end);
@@ -346,24 +367,7 @@ Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
   while (batches.empty() && at < range.end.value()) {
     std::int64_t next = at;
     POLYLOG_ASSIGN(runs, plan_runs(at, range, limits, next));
-    for (const Run& run : runs) {
-      for (Run part = run; part.records > 0;) {
-        POLYLOG_ASSIGN(batch, read_run(part, limits));
-        std::int32_t taken = 1;
-        if (batch) {
-          taken = batch->info.records;
-          batches.push_back(std::move(*batch));
-        }
-        POLYLOG_ASSIGN(step, entries(part.offset, static_cast<std::size_t>(taken), limits.wait));
-        for (const Entry& entry : step) {
-          part.position += entry.size;
-          part.bytes -= entry.size;
-        }
-        part.offset += taken;
-        part.records -= taken;
-        if (part.records > 0 && batches.size() > 1) break;
-      }
-    }
+    for (const Run& run : runs) POLYLOG_TRY(read_parts(run, limits, batches));
     if (next == at) break;  // what comes next is over the limit
     at = next;
   }

@@ -85,6 +85,7 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   Result<std::int64_t> largest_in(std::int64_t block, OffsetRange range) const;
   Result<Offset> first_within(std::uint64_t bytes) const;
   Result<std::optional<Batch>> read_run(const Run& run, const ReadLimits& limits) const;
+  Result<void> read_parts(Run part, const ReadLimits& limits, std::vector<Batch>& batches) const;
   Result<std::vector<Run>> plan_runs(std::int64_t from, OffsetRange range, const ReadLimits& limits,
                                      std::int64_t& next) const;
 

@@ -17,9 +17,7 @@ namespace stored = format::rocketmq;
 Result<void> LogRecovery::run() {
   adopt_notes();
   POLYLOG_ASSIGN(start, choose_start());
-  POLYLOG_TRY(load_queue_states());
   POLYLOG_TRY(scan_from(start));
-  if (failure_) return fail(*failure_);
   POLYLOG_TRY(catch_up());
   return finish();
 }
@@ -66,9 +64,11 @@ Result<std::int64_t> LogRecovery::choose_start() {
     const CommitFilePtr file = log_.commit_log_.find(point.base);
     const bool known = file != nullptr && file->base == point.base && file_note(*file) != nullptr &&
                        file->sums.size() >= point.position;
-    if (known || (files.empty() && point.offset == 0)) {
+    const bool usable = known || (files.empty() && point.offset == 0);
+    if (const auto states = usable ? decode_states(point.producers) : std::nullopt) {
       log_.last_store_time_ = std::max<std::int64_t>(point.max_timestamp.value(), 0);
       POLYLOG_TRY(find_queue_ends(point.offset));
+      apply(*states);
       return point.offset;
     }
   }
@@ -127,28 +127,33 @@ Result<void> LogRecovery::find_queue_ends(std::int64_t limit) {
   return {};
 }
 
-Result<void> LogRecovery::load_queue_states() {
-  if (evidence_.note == nullptr || !evidence_.note->recovery) return {};
-  ByteReader reader(evidence_.note->recovery->producers);
+// Nothing when they don't read: then there is no point to begin at.
+std::optional<std::vector<LogRecovery::QueueState>> LogRecovery::decode_states(ByteView bytes) {
+  std::vector<QueueState> states;
+  ByteReader reader(bytes);
   while (reader.ok() && reader.remaining() > 0) {
-    TopicPartition id;
-    id.topic = std::string(reader.text(reader.u16()));
-    id.partition = reader.i32();
-    const std::int64_t end = reader.i64();
-    const ByteView bytes = reader.bytes(reader.u32());
-    if (!reader.ok()) break;
-    POLYLOG_ASSIGN(state, decode_producers(bytes));
-    const auto found = log_.queues_.find(id);
+    QueueState& state = states.emplace_back();
+    state.id.topic = std::string(reader.text(reader.u16()));
+    state.id.partition = reader.i32();
+    state.end = reader.i64();
+    auto producers = decode_producers(reader.bytes(reader.u32()));
+    if (!reader.ok() || !producers) return std::nullopt;
+    state.producers = std::move(*producers);
+  }
+  return states;
+}
+
+void LogRecovery::apply(const std::vector<QueueState>& states) {
+  for (const QueueState& state : states) {
+    const auto found = log_.queues_.find(state.id);
     if (found == log_.queues_.end()) continue;
     Queue& queue = *found->second;
-    queue.producers_ = std::move(state);
-    if (queue.end_ >= end) continue;
+    queue.producers_ = state.producers;
+    if (queue.end_ >= state.end) continue;
     behind_.insert(&queue);
     behind_from_ =
         std::min(behind_from_, queue.end_ > queue.first_ ? queue.last_end_ : queue.note_.birth);
   }
-  if (!reader.ok()) return fail(Errc::corrupt, "queue states of a recovery point do not read");
-  return {};
 }
 
 // ------------------------------------------------------------------------------------- the scan
@@ -175,7 +180,6 @@ Result<bool> LogRecovery::scan_file(CommitFile& file, std::uint64_t from) {
     const std::uint64_t begun = position;
     POLYLOG_ASSIGN(end, scan(*file.file, position, file_bytes, MessageDecoder(), file_bytes,
                              [&](const ScanFrame& frame) { return visit(file, frame); }));
-    if (failure_) return fail(*failure_);
     report_.bytes_scanned += end.position - begun;
     std::array<std::uint8_t, stored::blank_bytes> head{};
     std::size_t got = 0;
@@ -207,50 +211,46 @@ ScanStep LogRecovery::visit(CommitFile& file, const ScanFrame& frame) {
     return ScanStep::corrupt;
   }
   if (!catching_up_ && frame.position == file.sums.size()) file.sums.add_frame(frame.bytes);
-  return take(*message, frame.bytes.size()) ? ScanStep::next : ScanStep::stop;
+  take(*message, frame.bytes.size());
+  return ScanStep::next;
 }
 
-bool LogRecovery::take(const stored::Message& message, std::size_t bytes) {
+void LogRecovery::take(const stored::Message& message, std::size_t bytes) {
   const std::int64_t position = message.physical_offset;
-  if (!catching_up_)
+  if (!catching_up_) {
     log_.last_store_time_ = std::max(log_.last_store_time_, message.store_timestamp);
+  }
   // Prepared and rolled-back messages of old transactions are in no queue.
   const std::int32_t transaction = message.sys_flag & stored::sys_flag::transaction_mask;
   if (transaction == stored::sys_flag::transaction_prepared ||
       transaction == stored::sys_flag::transaction_rollback) {
-    return true;
+    return;
   }
   // Nor does the body's checksum cover the topic, which names a directory.
   if (!stored::check_stored_topic(message.topic)) {
     note("the message at position " + std::to_string(position) +
          " names a topic that can't be, and is passed over");
-    return true;
+    return;
   }
   const TopicPartition id{stored::from_stored_topic(message.topic), message.queue_id};
   if (const auto gone = log_.removed_.find(id);
       gone != log_.removed_.end() && position < gone->second.birth) {
-    return true;  // of a topic that was deleted
+    return;  // of a topic that was deleted
   }
-  auto found = log_.queue_for(message.topic, message.queue_id);
-  if (!found) {
-    failure_ = found.error();
-    return false;
-  }
-  Queue& queue = **found;
-  if (position < queue.note_.birth) return true;  // of an earlier topic of that name
-  if (catching_up_ != behind_.contains(&queue)) return true;
-  if (message.queue_offset < queue.end_) return true;  // its entry is there
+  Queue& queue = *log_.queue_for(message.topic, message.queue_id);
+  if (position < queue.note_.birth) return;  // of an earlier topic of that name
+  if (catching_up_ != behind_.contains(&queue)) return;
+  if (message.queue_offset < queue.end_) return;  // its entry is there
   if (!offset_possible(queue, message)) {
     note(queue.files_.directory() + ": the message at position " + std::to_string(position) +
          " says that its offset is " + std::to_string(message.queue_offset) +
          ", which can't be, and is passed over");
-    return true;
+    return;
   }
   if (message.queue_offset > queue.end_) fill_gap(queue, message, bytes);
   if (position >= scan_start_) note_run(queue, message);
   log_.dispatch(queue, message, bytes, position);
   queue.staged_end_ = queue.end_;
-  return true;
 }
 
 // The body's checksum does not cover the offset. All messages of the queue that come before this
@@ -279,7 +279,6 @@ void LogRecovery::fill_gap(Queue& queue, const stored::Message& message, std::si
                           stored::entry_tags_code(message, log_.delay_levels_)};
   while (queue.end_ < message.queue_offset) {
     queue.add(next, no_timestamp.value());
-    ++log_.pending_entries_;
   }
   log_.list_pending(queue);
 }
@@ -421,7 +420,6 @@ Result<void> LogRecovery::catch_up() {
     if (file->position() <= behind_from_ || file->base >= end) continue;
     POLYLOG_TRY(scan_file(*file, 0).map([](const auto&) {}));
   }
-  if (failure_) return fail(*failure_);
   return {};
 }
 

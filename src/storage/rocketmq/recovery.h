@@ -46,11 +46,18 @@ class LogRecovery {
   Result<std::int64_t> choose_start();
   Result<void> find_queue_ends(std::int64_t limit);
   Result<std::int64_t> last_known_end(Queue& queue, std::int64_t limit);
-  Result<void> load_queue_states();
+  // What a recovery point says of one queue.
+  struct QueueState {
+    TopicPartition id;
+    std::int64_t end = 0;
+    ProducerState producers;
+  };
+  static std::optional<std::vector<QueueState>> decode_states(ByteView bytes);
+  void apply(const std::vector<QueueState>& states);
   Result<void> scan_from(std::int64_t position);
   Result<bool> scan_file(CommitFile& file, std::uint64_t from);
   ScanStep visit(CommitFile& file, const ScanFrame& frame);
-  bool take(const format::rocketmq::Message& message, std::size_t bytes);
+  void take(const format::rocketmq::Message& message, std::size_t bytes);
   static bool offset_possible(const Queue& queue, const format::rocketmq::Message& message);
   void note_run(Queue& queue, const format::rocketmq::Message& message);
   void fill_gap(Queue& queue, const format::rocketmq::Message& message, std::size_t bytes);
@@ -73,7 +80,6 @@ class LogRecovery {
   std::int64_t behind_from_ = INT64_MAX;
   bool catching_up_ = false;
   std::int64_t scan_start_ = 0;
-  std::optional<Error> failure_;  // met by a visitor
 };
 
 }  // namespace polylog::storage::rocketmq

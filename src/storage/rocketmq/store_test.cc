@@ -360,5 +360,89 @@ TEST_F(RocketmqStoreTest, a_foreign_directory_is_refused_and_nothing_is_changed)
   EXPECT_FALSE(fs::exists(*disk, "/data/rocketmq/abort"));
 }
 
+TEST_F(RocketmqStoreTest, records_behind_a_damaged_one_are_read_whatever_came_before) {
+  config.shared.commit_log_file_bytes = 1 << 20;
+  disk = std::make_unique<fs::SimFileSystem>();
+  open();
+  for (int i = 0; i < 9; ++i) {
+    put("m" + std::to_string(i));
+    if (i == 2 || i == 7) put("between", "b");  // three runs of neighbours
+  }
+  sync();
+  const auto entries = *store->find_queue("a", 0)->entries(0, 9, true);
+  const std::uint8_t wrong = 0xff;
+  const auto body = static_cast<std::uint64_t>(entries[5].end()) - 4;
+  disk->corrupt("/data/rocketmq/commitlog/00000000000000000000", body, ByteView(&wrong, 1));
+  EXPECT_EQ(read("a"), (Strings{"m0", "m1", "m2", "m3", "m4", "m6", "m7", "m8"}));
+}
+
+TEST_F(RocketmqStoreTest, the_next_file_is_made_ready_and_never_in_the_way_of_one_in_use) {
+  put_numbers(0, 15, "a");  // more than half a file
+  ASSERT_TRUE(store->tend(clock.now()));
+  EXPECT_TRUE(fs::exists(*disk, "/data/rocketmq/commitlog/00000000000000004096"));
+  put_numbers(15, 60, "a");
+  EXPECT_EQ(read("a").size(), 60U);
+  // Made for a place that the log has taken meanwhile: it goes.
+  CommitLog log(*disk, "/other", 4096);
+  ASSERT_TRUE(fs::create_directories(*disk, "/other"));
+  ASSERT_TRUE(log.add_file(0));
+  auto next = log.prepare("/next");
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(log.add_file(4096));
+  const std::uint8_t byte = 1;
+  ASSERT_TRUE(log.active().file->write(0, ByteView(&byte, 1)));
+  ASSERT_TRUE(log.prepare("/next"));
+  std::array<std::uint8_t, 1> read_back{};
+  ASSERT_TRUE(log.active().file->read(0, read_back));
+  EXPECT_EQ(read_back[0], byte);
+  const auto adopted = log.adopt_next(std::move(*next));
+  ASSERT_TRUE(adopted);
+  EXPECT_TRUE(*adopted);  // for the place after the one that was taken
+}
+
+TEST_F(RocketmqStoreTest, keys_of_a_deleted_topic_are_not_found_in_a_new_one_of_its_name) {
+  put("old", "a",
+      "KEYS\x01"
+      "k\x02");
+  sync();
+  ASSERT_TRUE(store->remove({"a", 0}));
+  EXPECT_EQ(find("a", "k"), (Strings{}));
+  put("new", "a",
+      "KEYS\x01"
+      "k\x02");
+  EXPECT_EQ(find("a", "k"), (Strings{"new"}));
+}
+
+TEST_F(RocketmqStoreTest, a_removal_that_fails_to_write_does_not_pass_for_anothers_success) {
+  queue("a");
+  queue("b");
+  sync();
+  ASSERT_TRUE(queue("b")->append(message("staged", "b")));
+  disk->fail_path("commitlog", fs::Fault::no_space);
+  EXPECT_FALSE(store->remove({"a", 0}));
+  disk->clear_faults();
+  ASSERT_TRUE(queue("b")->append(message("staged", "b")));  // gets the same place
+  EXPECT_FALSE(store->shared_log()->write_staged());
+  EXPECT_EQ(queue("b")->offsets().end, Offset(0));
+  put("good", "b");
+  EXPECT_EQ(read("b"), (Strings{"good"}));
+}
+
+TEST_F(RocketmqStoreTest, a_point_whose_queue_states_do_not_read_costs_a_longer_scan_only) {
+  const Strings a = put_numbers(0, 30, "a");
+  sync();
+  SidecarState state;
+  const auto bytes = *fs::read_file(*disk, "/data/sidecar/rocketmq.sidecar", 1 << 20);
+  ASSERT_GT(decode_sidecar(bytes, state), 0U);
+  RecoveryPoint point = *state.logs.at("commitlog").recovery;
+  point.producers = {0xff};
+  store.reset();
+  auto sidecar = *Sidecar::open(*disk, "/data/sidecar/rocketmq.sidecar", state);
+  sidecar->recovery_point(state.logs.at("commitlog").id, point);
+  sidecar.reset();
+  kill();
+  EXPECT_EQ(read("a"), a);
+}
+
 }  // namespace
 }  // namespace polylog::storage::rocketmq
