@@ -331,7 +331,7 @@ TEST_F(Dump, the_sidecar_is_shown_and_its_torn_end_is_no_damage) {
   EXPECT_THAT(text, HasSubstr(" begin_log bytes "));
   EXPECT_THAT(text, HasSubstr("  log t-0 topic "));
   EXPECT_THAT(text, HasSubstr(" durable to 46\n    file 42 durable bytes 186 blocks 0 inode 9\n"));
-  EXPECT_THAT(text, EndsWith("records 3, logs 1, marks 0, clean stop 1, no damage\n"));
+  EXPECT_THAT(text, EndsWith("records 3, logs 1, queues 0, marks 0, clean stop 1, no damage\n"));
 
   const auto file = fs_.open(path, fs::OpenMode::write);
   const std::uint64_t size = (*file)->info()->size;
@@ -341,6 +341,27 @@ TEST_F(Dump, the_sidecar_is_shown_and_its_torn_end_is_no_damage) {
   ASSERT_TRUE((*file)->write(40, from_hex("ffff")));
   dump(path);
   EXPECT_EQ(damage_, 1u);
+}
+
+TEST_F(Dump, the_sidecar_of_a_shared_log_shows_its_queues) {
+  const std::string path = "/rocketmq.sidecar";
+  storage::SidecarState state;
+  {
+    const auto sidecar = storage::Sidecar::open(fs_, path, state);
+    ASSERT_TRUE(sidecar);
+    const std::uint32_t id = (*sidecar)->begin_log("commitlog", Uuid());
+    ASSERT_TRUE((*sidecar)->epoch_start(id, {LeaderEpoch(1), LogPosition(0)}));
+    storage::QueueNote queue;
+    queue.birth = 512;
+    queue.start = 7;
+    queue.removed = true;
+    ASSERT_TRUE((*sidecar)->queue({"orders", 3}, queue));
+  }
+  const std::string text = dump(path, {.records = true});
+  EXPECT_THAT(text, HasSubstr(" epoch_start bytes "));
+  EXPECT_THAT(text, HasSubstr("  queue orders-3 topic "));
+  EXPECT_THAT(text, HasSubstr(" born at 512 log start 7 removed\n"));
+  EXPECT_THAT(text, HasSubstr("logs 1, queues 1, marks 0"));
 }
 
 TEST_F(Dump, a_directory_shows_each_known_file_in_it) {

@@ -64,12 +64,15 @@ Result<std::int64_t> LogRecovery::choose_start() {
     const CommitFilePtr file = log_.commit_log_.find(point.base);
     const bool known = file != nullptr && file->base == point.base && file_note(*file) != nullptr &&
                        file->sums.size() >= point.position;
-    const bool usable = known || (files.empty() && point.offset == 0);
-    if (const auto states = usable ? decode_states(point.producers) : std::nullopt) {
-      log_.last_store_time_ = std::max<std::int64_t>(point.max_timestamp.value(), 0);
-      POLYLOG_TRY(find_queue_ends(point.offset));
-      apply(*states);
-      return point.offset;
+    if (known || (files.empty() && point.offset == 0)) {
+      const auto states = decode_states(point.producers);
+      if (states) {
+        log_.last_store_time_ = std::max<std::int64_t>(point.max_timestamp.value(), 0);
+        POLYLOG_TRY(find_queue_ends(point.offset));
+        apply(*states);
+        return point.offset;
+      }
+      note(states.error().context + ": the whole log is read");
     }
   }
   if (!evidence_.clean) POLYLOG_TRY(log_.index_.remove_after(evidence_.index_time));
@@ -127,19 +130,19 @@ Result<void> LogRecovery::find_queue_ends(std::int64_t limit) {
   return {};
 }
 
-// Nothing when they don't read: then there is no point to begin at.
-std::optional<std::vector<LogRecovery::QueueState>> LogRecovery::decode_states(ByteView bytes) {
+Result<std::vector<LogRecovery::QueueState>> LogRecovery::decode_states(ByteView bytes) {
   std::vector<QueueState> states;
   ByteReader reader(bytes);
   while (reader.ok() && reader.remaining() > 0) {
-    QueueState& state = states.emplace_back();
+    QueueState state;
     state.id.topic = std::string(reader.text(reader.u16()));
     state.id.partition = reader.i32();
     state.end = reader.i64();
-    auto producers = decode_producers(reader.bytes(reader.u32()));
-    if (!reader.ok() || !producers) return std::nullopt;
-    state.producers = std::move(*producers);
+    POLYLOG_ASSIGN(producers, decode_producers(reader.bytes(reader.u32())));
+    state.producers = std::move(producers);
+    states.push_back(std::move(state));
   }
+  if (!reader.ok()) return fail(Errc::corrupt, "queue states of a recovery point do not read");
   return states;
 }
 

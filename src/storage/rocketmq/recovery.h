@@ -52,7 +52,7 @@ class LogRecovery {
     std::int64_t end = 0;
     ProducerState producers;
   };
-  static std::optional<std::vector<QueueState>> decode_states(ByteView bytes);
+  static Result<std::vector<QueueState>> decode_states(ByteView bytes);
   void apply(const std::vector<QueueState>& states);
   Result<void> scan_from(std::int64_t position);
   Result<bool> scan_file(CommitFile& file, std::uint64_t from);
