@@ -107,7 +107,8 @@ Result<void> follow_times(const DumpFile& file, const DumpFile& log,
     return next < places.size() ? storage::ScanStep::next : storage::ScanStep::stop;
   };
   if (places.empty()) return {};
-  POLYLOG_ASSIGN(end, storage::scan(*log.file, 0, log.size, storage::kafka::BatchDecoder{},
+  POLYLOG_ASSIGN(end, storage::scan(*log.file, 0, log.size,
+                                    storage::FormatDecoder(storage::kafka::batch_frames),
                                     batch_bytes_max, visit));
   if (end.reason != storage::ScanEnd::Reason::end) return {};  // the log's own dump says more
   for (; next < places.size(); ++next) {

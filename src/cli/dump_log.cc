@@ -103,9 +103,10 @@ class LogDump {
     std::uint64_t position = 0;
     bool more = position < file_.size;
     while (more) {
-      POLYLOG_ASSIGN(end, storage::scan(*file_.file, position, file_.size,
-                                        storage::kafka::BatchDecoder{}, batch_bytes_max,
-                                        [this](const ScanFrame& frame) { return visit(frame); }));
+      POLYLOG_ASSIGN(
+          end, storage::scan(*file_.file, position, file_.size,
+                             storage::FormatDecoder(storage::kafka::batch_frames), batch_bytes_max,
+                             [this](const ScanFrame& frame) { return visit(frame); }));
       position = end.position;
       if (position >= file_.size) break;
       POLYLOG_ASSIGN(stepped, step_over(position));

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/assert.h"
 #include "bytes/writer.h"
+#include "format/kafka/records.h"
 #include "storage/filelog/fixed_entries.h"
 
 namespace polylog::storage::kafka {
@@ -15,6 +17,8 @@ using format::kafka::TimeIndexEntry;
 
 constexpr std::size_t index_entry_bytes = OffsetIndexEntry::bytes;
 constexpr std::size_t time_entry_bytes = TimeIndexEntry::bytes;
+// Bounds what a damaged length can make a time lookup decompress.
+constexpr std::size_t decompressed_bytes_max = std::size_t{1} << 30;
 constexpr std::size_t aborted_entry_bytes = format::kafka::transaction_index_entry_bytes;
 
 // Appends encoded entries at their place in an index file, making the file when it is missing.
@@ -27,39 +31,46 @@ Result<fs::FilePtr> write_entries(SegmentContext& context, const std::string& pa
 
 }  // namespace
 
-FrameSize BatchDecoder::frame_size(ByteView window) const {
-  if (window.size() < format::kafka::header_bytes) {
-    return {FrameSize::Kind::more, format::kafka::header_bytes};
-  }
-  // How much follows is the scan's to know: a frame that runs past the end is torn there.
-  const format::kafka::FrameHead frame = format::kafka::next_frame(
-      window.first(format::kafka::header_bytes), std::numeric_limits<std::uint64_t>::max());
+const BatchFrames batch_frames;
+
+FrameFormat::Head BatchFrames::head(ByteView head, std::uint64_t remaining) const {
+  const format::kafka::FrameHead frame = format::kafka::next_frame(head, remaining);
+  using State = Head::State;
   switch (frame.state) {
-    case format::kafka::FrameState::complete: return {FrameSize::Kind::complete, frame.size};
-    case format::kafka::FrameState::zeros: return {FrameSize::Kind::end, 0};
+    case format::kafka::FrameState::complete:
+      return {State::complete, frame.size, frame.first().value(), frame.last().value()};
+    case format::kafka::FrameState::zeros: return {State::zeros, 0, 0, 0};
     case format::kafka::FrameState::torn:
     case format::kafka::FrameState::legacy:
-    case format::kafka::FrameState::corrupt: return {FrameSize::Kind::corrupt, 0};
+    case format::kafka::FrameState::corrupt: return {};
   }
-  return {FrameSize::Kind::corrupt, 0};
+  return {};
+}
+
+Result<BatchInfo> BatchFrames::describe(ByteView frame) const {
+  return format::kafka::to_info(format::kafka::decode_header(frame));
+}
+
+bool BatchFrames::crc_matches(ByteView frame) const { return format::kafka::crc_matches(frame); }
+
+Result<void> BatchFrames::for_each_time(ByteView frame, const VisitTime& visit) const {
+  return format::kafka::for_each_record(frame, decompressed_bytes_max, [&](const Record& record) {
+    return visit(record.offset, record.timestamp);
+  });
 }
 
 Segment::Segment(SegmentContext context, std::string directory, std::int64_t base_offset)
-    : base(base_offset),
-      created(context.clock.now()),
-      context_(context),
+    : DataSegment(context,
+                  fs::join(directory,
+                           format::kafka::segment_file_name(Offset(base_offset), SegmentFile::log)),
+                  base_offset, base_offset),
       directory_(std::move(directory)) {}
 
 std::string Segment::path(SegmentFile file) const {
   return fs::join(directory_, format::kafka::segment_file_name(Offset(base), file));
 }
 
-Result<fs::FilePtr> Segment::data() const {
-  if (held != nullptr) return held;
-  return context_.files.open(path(SegmentFile::log));
-}
-
-void Segment::note_batch(const BatchInfo& batch, std::uint64_t position, std::uint64_t bytes,
+void Segment::note_frame(const BatchInfo& batch, std::uint64_t position, std::uint64_t bytes,
                          const LogConfig& config) {
   if (position == 0) first_timestamp = batch.max_timestamp;
   if (batch.max_timestamp > max_timestamp) {
@@ -69,13 +80,13 @@ void Segment::note_batch(const BatchInfo& batch, std::uint64_t position, std::ui
   if (bytes_since_index > static_cast<std::uint64_t>(config.index_interval_bytes)) {
     index_pending.push_back({static_cast<std::int32_t>(batch.last.value() - base),
                              static_cast<std::int32_t>(position)});
-    close_time_index();
+    close_index();
     bytes_since_index = 0;
   }
   bytes_since_index += bytes;
 }
 
-void Segment::close_time_index() {
+void Segment::close_index() {
   // REQUIRES the last entry to be known: loaded with the segment, kept up to date since.
   POLYLOG_ASSERT(last_time.has_value());
   if (max_timestamp.value() <= last_time->timestamp) return;
@@ -190,6 +201,10 @@ Result<TimeIndexEntry> Segment::largest_time() const {
                         static_cast<std::int32_t>(max_timestamp_offset - base)};
 }
 
+Result<Timestamp> Segment::largest_timestamp() const {
+  return largest_time().map([](const TimeIndexEntry& entry) { return Timestamp(entry.timestamp); });
+}
+
 Result<std::optional<TimeIndexEntry>> Segment::time_entry_floor(Timestamp at) const {
   const auto beyond = std::find_if(time_pending.begin(), time_pending.end(),
                                    [&](const auto& e) { return e.timestamp > at.value(); });
@@ -227,18 +242,6 @@ Result<std::vector<AbortedTransaction>> Segment::aborted() const {
   return all;
 }
 
-void Segment::expect(const BlockSums& sums_in) { check_ = std::make_shared<BlockCheck>(sums_in); }
-
-Result<bool> Segment::blocks_match(std::uint64_t from, std::uint64_t to, bool wait) const {
-  if (check_ == nullptr) return true;
-  POLYLOG_ASSIGN(file, data());
-  return check_->match(*file, from, to, wait);
-}
-
-std::optional<std::uint64_t> Segment::next_frame_after(std::uint64_t position) const {
-  return check_ == nullptr ? std::nullopt : check_->next_frame_after(position);
-}
-
 Result<void> Segment::count_entries() {
   POLYLOG_ASSIGN(index, entries_in(SegmentFile::index, index_entry_bytes));
   POLYLOG_ASSIGN(time, entries_in(SegmentFile::timeindex, time_entry_bytes));
@@ -249,7 +252,7 @@ Result<void> Segment::count_entries() {
   return {};
 }
 
-Result<void> Segment::trim_index_files() {
+Result<void> Segment::trim_indexes() {
   const auto trim = [this](SegmentFile which, std::uint64_t bytes) -> Result<void> {
     const auto info = context_.fs.info(path(which));
     if (!info || info->size <= bytes) return {};
@@ -307,9 +310,9 @@ Result<void> Segment::load_times() {
 }
 
 void Segment::let_go() {
-  held = nullptr;
+  DataSegment::let_go();
   for (const SegmentFile which :
-       {SegmentFile::log, SegmentFile::index, SegmentFile::timeindex, SegmentFile::txnindex}) {
+       {SegmentFile::index, SegmentFile::timeindex, SegmentFile::txnindex}) {
     context_.files.forget(path(which));
   }
 }

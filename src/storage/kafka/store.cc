@@ -29,7 +29,7 @@ std::string to_text(const std::map<TopicPartition, std::int64_t>& offsets) {
 
 KafkaStore::KafkaStore(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config)
     : context_(fs, clock, config.open_files_max), config_(config) {
-  context_.save_log_start = [this](const KafkaLog& log, std::int64_t start) {
+  context_.save_log_start = [this](const RolledLog& log, std::int64_t start) {
     return write_log_starts(&log, start);
   };
 }
@@ -82,7 +82,7 @@ Result<std::shared_ptr<PartitionLog>> KafkaStore::create(const TopicPartition& i
             .map([](const auto&) {}));
     POLYLOG_TRY(log->start_empty(metadata));
   }
-  log->begin_note();
+  log->begin_note(format::kafka::partition_directory_name(id));
   const std::lock_guard lock(mutex_);
   logs_[id] = log;
   return std::shared_ptr<PartitionLog>(log);
@@ -224,7 +224,7 @@ Result<void> KafkaStore::write_recovery_points(const Offsets& offsets) {
   return {};
 }
 
-Result<void> KafkaStore::write_log_starts(const KafkaLog* raised, std::int64_t start) {
+Result<void> KafkaStore::write_log_starts(const RolledLog* raised, std::int64_t start) {
   const std::lock_guard progress(progress_mutex_);
   Offsets starts;
   for (const auto& log : logs()) {

@@ -52,13 +52,13 @@ class KafkaStore final : public Store, private TransactionIndex {
   Result<void> write_offsets(std::string_view name, const Offsets& offsets);
   // The progress file the sidecar is bound to: its identity is noted before it takes its place.
   Result<void> write_recovery_points(const Offsets& offsets);
-  Result<void> write_log_starts(const KafkaLog* raised, std::int64_t start);
+  Result<void> write_log_starts(const RolledLog* raised, std::int64_t start);
   Result<void> write_progress();
   // A new partition must not inherit the progress of a removed one of the same name.
   Result<void> forget_progress(const TopicPartition& id);
   Result<void> rewrite_sidecar(bool clean);
 
-  StoreContext context_;
+  RolledContext context_;
   const StoreConfig config_;
   std::unique_ptr<fs::Lock> lock_;
   mutable std::mutex mutex_;  // guards logs_

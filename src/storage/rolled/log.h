@@ -1,0 +1,260 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "record/epochs.h"
+#include "record/producers.h"
+#include "storage/filelog/retention.h"
+#include "storage/filelog/sidecar.h"
+#include "storage/rolled/segment.h"
+#include "storage/store.h"
+
+namespace polylog::storage {
+
+class RolledLog;
+
+// What all logs of one store share. Outlives them.
+struct RolledContext {
+  RolledContext(fs::FileSystem& fs_in, const Clock& clock_in, std::size_t open_files_max)
+      : fs(fs_in), clock(clock_in), files(fs_in, open_files_max) {}
+
+  fs::FileSystem& fs;
+  const Clock& clock;
+  FileCache files;
+  std::unique_ptr<Sidecar> sidecar;
+  // Makes `start` the log start of `log`; on disk when it returns.
+  std::function<Result<void>(const RolledLog& log, std::int64_t start)> save_log_start;
+
+  SegmentContext for_segments() { return {fs, clock, files}; }
+
+  // Logs that made progress since their last recovery point; once they come to 16 MiB together
+  // each gets a new one, so that a start reads only what lies beyond.
+  void progressed(const std::shared_ptr<RolledLog>& log, std::uint64_t bytes);
+  std::vector<std::shared_ptr<RolledLog>> take_progressed();
+
+ private:
+  std::mutex mutex_;
+  std::set<std::shared_ptr<RolledLog>> progressed_;
+  std::uint64_t progressed_bytes_ = 0;
+};
+
+// One partition and its log where the two are the same thing: LogPosition is the next offset, and
+// the data is a sequence of files of which only the last is written. Kafka's and RobustMQ's
+// layouts are such logs; what a frame is, how a file is indexed and what else lies in the
+// directory is the subclass's. One lock guards the state; a second one, always taken first, lets
+// only one of sync round, retention, truncation and checkpoint run at a time.
+class RolledLog : public PartitionLog, public Log, public std::enable_shared_from_this<RolledLog> {
+ public:
+  RolledLog(RolledContext& context, const FrameFormat& format, TopicPartition id, const Uuid& topic,
+            std::string directory, const LogConfig& config);
+
+  // How a log comes to be: as an empty one (its directory exists), or from what is on disk.
+  // `metadata` names a file that is synced with the log's first round; it may be empty.
+  Result<void> start_empty(const std::string& metadata);
+  struct Evidence {
+    const LogNote* note = nullptr;    // the sidecar's, when it may be believed
+    bool clean = false;               // the last stop was orderly, ours or the original's
+    std::int64_t recovery_point = 0;  // the original's checkpoint
+    std::int64_t log_start = 0;
+    LeaderEpoch announced = no_epoch;  // clients may have seen it, records of it or not
+  };
+  virtual Result<void> recover(const Evidence& evidence, Recovery& report) = 0;
+  void all_synced();                            // what recovery or the clean stop wrote is on disk
+  void keep_for_sync(const std::string& path);  // with the next round
+  // A sync of the store's root failed: if it covered this log's name, the log is lost to writers.
+  void root_sync_failed();
+
+  // PartitionLog
+  OffsetRange offsets() const override;
+  Result<Staged> append(Batch batch) override;
+  Result<std::vector<Batch>> read(Offset from, ReadLimits limits) const override;
+  Result<std::optional<TimedOffset>> offset_for_time(Timestamp at) const override;
+  Result<std::optional<TimedOffset>> offset_of_max_timestamp() const override;
+  Result<void> advance_start(Offset start) override;
+  Offset offset_at(LogPosition position) const override { return Offset(position.value()); }
+  Offset first_unstable() const override;
+  EpochEnd end_of_epoch(LeaderEpoch epoch) const override;
+  LeaderEpoch first_epoch() const override;
+  ProducerState::Check check_producer(const BatchInfo& batch) const override;
+  void expire_producers(Timestamp before) override;
+  std::uint64_t size_bytes() const override;
+  void configure(const LogConfig& config) override;
+  std::shared_ptr<Log> log() const override;
+
+  // Log
+  LogPosition end() const override;
+  LogPosition durable_end() const override;
+  LeaderEpoch epoch() const override;
+  bool unclean() const override;
+  Result<void> begin_epoch(LeaderEpoch epoch) override;
+  Result<void> write_staged() override;
+  Result<std::optional<DirtyLog>> dirty() override;
+  void settled(const DirtyLog& done, bool synced) override;
+  Result<void> truncate(LogPosition end) override;
+  Result<LogChunk> read_chunk(LogPosition from, std::size_t bytes_max) const override;
+  Result<LogPosition> append_chunk(const LogChunk& chunk) override;
+
+  // For the store.
+  const TopicPartition& id() const { return id_; }
+  const Uuid& topic() const { return topic_; }
+  const std::string& directory() const { return directory_; }
+  LogConfig config() const;
+  bool failed() const;
+  // First half of retention: drops segments from the log (readers that hold one keep it) and
+  // returns them; their files go once the new log start is on disk.
+  std::vector<std::shared_ptr<DataSegment>> take_expired(Offset visible, Timestamp now);
+  Result<Retained> remove_segments(const std::vector<std::shared_ptr<DataSegment>>& segments);
+  // Makes what the layout keeps of a log's progress durable when it is behind, and gives the
+  // sidecar a recovery point if it can.
+  Result<void> checkpoint();
+  // Clean stop, in two steps around one sync of the volume: everything to the files; then what
+  // the sidecar may believe next time.
+  Result<void> close_files();
+  LogNote note() const;
+  void begin_note(const std::string& name);  // gives the log an id in the sidecar
+  void use_note_id(std::uint32_t id);
+  void end_note();
+
+ protected:
+  // Some bytes of the layout's own in front, then those of the batch.
+  struct PlacedBytes {
+    std::array<std::uint8_t, 64> head;
+    std::size_t head_size = 0;
+    Slice rest;
+    ByteView head_view() const { return {head.data(), head_size}; }
+    std::uint64_t size() const { return head_size + rest.size(); }
+  };
+  struct Sealing {
+    std::shared_ptr<DataSegment> segment;
+    std::int64_t end = 0;             // offset of what comes behind it
+    std::vector<std::uint8_t> state;  // sealed_state() at that moment
+  };
+
+  // --- what a layout decides; the log's lock is held unless a line says otherwise ---
+
+  // A batch with its offsets and whatever else the layout owns in it.
+  virtual PlacedBytes place(const Batch& batch, const BatchInfo& info) = 0;
+  // May the active segment, of `size` bytes with what is staged, not take this batch? Asked after
+  // the rules that all layouts share.
+  virtual bool must_roll_for(const BatchInfo& batch, std::uint64_t size,
+                             std::uint64_t bytes) const = 0;
+  // A new, empty segment and its file. Sets directory_dirty_.
+  virtual Result<std::shared_ptr<DataSegment>> make_segment(std::int64_t base) = 0;
+  // Producer and transaction state of one batch, live and at recovery alike. An aborted
+  // transaction goes into the index of `segment`, when there is one.
+  virtual Result<void> note_state(const BatchInfo& batch, ByteView frame, DataSegment* segment) = 0;
+  // The first batch of an epoch is about to be written, at `entry.start`.
+  virtual Result<void> epoch_starts([[maybe_unused]] const EpochList::Entry& entry) { return {}; }
+  virtual void epochs_changed() {}
+  virtual std::vector<std::uint8_t> sealed_state() const { return {}; }
+
+  // The lock is not held in these; they wait for the disk. Files to sync with the round are added.
+  virtual Result<void> save_indexes(const std::shared_ptr<DataSegment>& segment,
+                                    std::vector<fs::FilePtr>& files) = 0;
+  virtual Result<void> save_sealed_state([[maybe_unused]] const Sealing& sealing,
+                                         [[maybe_unused]] std::vector<fs::FilePtr>& files) {
+    return {};
+  }
+  // What must go with, or before, the data of this round beyond the data itself.
+  virtual Result<void> prepare_round([[maybe_unused]] DirtyLog& out) { return {}; }
+  virtual Result<void> save_progress() { return {}; }  // durable when it returns
+  virtual Result<void> write_closing_state() { return {}; }
+  virtual void fill_point([[maybe_unused]] RecoveryPoint& point) const {}  // the lock is held
+
+  // --- for layouts ---
+
+  DataSegment& active() const { return *segments_.back(); }
+  Result<void> check_usable() const;
+  // Opens a new segment's data file and fills in what all layouts share; what is there already
+  // belongs to no segment and is cut off.
+  Result<void> begin_file(DataSegment& segment);
+  // A failed sync of the directory covered every name in it, those of new segments too: final.
+  Result<void> directory_synced(Result<void> outcome);
+  std::shared_ptr<DataSegment> floor(std::int64_t offset) const;
+  struct ReadPlan {
+    std::shared_ptr<DataSegment> segment;
+    std::uint64_t size;
+  };
+  std::vector<ReadPlan> plan_from(std::int64_t offset) const;  // takes the lock
+
+  RolledContext& context_;
+  const FrameFormat& format_;
+  const TopicPartition id_;
+  const Uuid topic_;
+  const std::string directory_;
+
+  std::mutex sync_mutex_;     // taken before mutex_
+  mutable std::mutex mutex_;  // guards everything below
+  LogConfig config_;
+  std::vector<std::shared_ptr<DataSegment>> segments_;  // by base offset; the last one is active
+  std::int64_t written_end_ = 0;
+  std::int64_t durable_end_ = 0;
+  std::int64_t start_ = 0;  // log start offset
+  EpochList epochs_;
+  ProducerState producers_;
+  std::vector<Sealing> sealing_;
+  bool failed_ = false;
+  bool closed_ = false;
+  bool directory_dirty_ = false;  // names in the partition directory
+  std::uint32_t sidecar_id_ = 0;
+
+ private:
+  friend class RolledRecovery;
+
+  struct StagedBatch {
+    PlacedBytes bytes;
+    BatchInfo info;
+    ProducerState::Undo undo;
+  };
+  struct Round {  // a sync round under way
+    std::vector<std::pair<std::shared_ptr<DataSegment>, RoundFile>> files;
+    std::vector<std::shared_ptr<DataSegment>> sealed;
+    std::optional<RecoveryPoint> point;
+    bool root = false;
+  };
+
+  bool must_roll(const BatchInfo& batch, std::uint64_t bytes) const;
+  Result<void> roll(std::int64_t base);
+  Result<void> write_staged_locked();
+  Result<void> announce_epochs();
+  void drop_staged();
+  void note_written(const BatchInfo& batch, ByteView head, ByteView rest);
+  std::vector<std::shared_ptr<DataSegment>> unsaved_segments() const;
+  Result<void> append_frames(ByteView frames);
+  Result<void> reload_active(const fs::FilePtr& file, std::uint64_t size, std::int64_t end);
+  Result<void> replay(const std::shared_ptr<DataSegment>& segment);
+  Result<std::uint64_t> cut_position(const DataSegment& segment, std::int64_t end) const;
+  RecoveryPoint capture_point() const;
+  // Writes indexes and state of sealed segments; leaves for later what does not fit on disk.
+  void save_sealed(std::vector<fs::FilePtr>& files,
+                   std::vector<std::shared_ptr<DataSegment>>& sealed);
+  Result<void> capture_round(Round& round, DirtyLog& out);
+  std::shared_ptr<DataSegment> after(const DataSegment& segment) const;
+  Result<std::optional<Batch>> read_within(std::int64_t from, const ReadLimits& limits) const;
+  Result<std::optional<TimedOffset>> find_in(const ReadPlan& plan, Timestamp at,
+                                             std::int64_t log_start) const;
+  RetainedFile retained(std::size_t index, Timestamp now) const;
+
+  std::vector<StagedBatch> staged_;
+  std::int64_t staged_end_ = 0;              // next offset append() gives
+  LeaderEpoch epoch_ = no_epoch;             // what appends carry
+  LeaderEpoch announced_before_ = no_epoch;  // by the runs before this one
+  std::vector<std::string> unsynced_;        // small files made with the partition
+  std::map<std::uint64_t, Round> rounds_;
+  std::uint64_t next_ticket_ = 1;
+  bool unclean_ = false;
+  bool root_dirty_ = false;  // the partition directory's own name
+  bool want_point_ = false;
+};
+
+}  // namespace polylog::storage

@@ -1,0 +1,412 @@
+#include <algorithm>
+
+#include "base/assert.h"
+#include "storage/rolled/log.h"
+
+// Reading a RolledLog: by offset, by time, and whole chunks for replication.
+namespace polylog::storage {
+namespace {
+
+using Head = FrameFormat::Head;
+
+// What is read beyond the asked bytes so that the frames before the wanted one, which the sparse
+// index makes us step over, don't need a read of their own.
+constexpr std::uint64_t slack_bytes = 16 * 1024;
+
+struct Window {
+  std::shared_ptr<std::uint8_t[]> memory;
+  std::uint64_t position = 0;
+  std::size_t size = 0;
+  ByteView view() const { return {memory.get(), size}; }
+};
+
+Result<Window> load(const DataSegment& segment, std::uint64_t position, std::uint64_t bytes,
+                    bool wait) {
+  POLYLOG_ASSIGN(file, segment.data());
+  Window window;
+  window.memory = std::shared_ptr<std::uint8_t[]>(new std::uint8_t[bytes]);
+  window.position = position;
+  const MutableBytes into(window.memory.get(), static_cast<std::size_t>(bytes));
+  while (window.size < into.size()) {
+    POLYLOG_ASSIGN(got, file->read(position + window.size, into.subspan(window.size), wait));
+    if (got == 0) break;
+    window.size += got;
+  }
+  return window;
+}
+
+Error damage(const DataSegment& segment, std::uint64_t position, std::int64_t offset) {
+  return {Errc::corrupt, segment.data_path() + " is damaged at byte " + std::to_string(position) +
+                             ", offset " + std::to_string(offset)};
+}
+
+// Walks whole frames of a window: skips those below `from`, keeps what fits.
+class RegionBuilder {
+ public:
+  RegionBuilder(const FrameFormat& format, std::int64_t from, const ReadLimits& limits,
+                bool trusted)
+      : format_(format), from_(from), limits_(limits), trusted_(trusted) {}
+
+  enum class Stop { full, end, more, damaged };
+
+  // `more`: the frame at resume() needs needed() bytes in one piece.
+  Stop walk(const Window& window, std::uint64_t file_end) {
+    ByteView rest = window.view();
+    resume_ = window.position;
+    while (resume_ < file_end) {
+      if (rest.size() < std::min<std::uint64_t>(format_.head_bytes(), file_end - resume_)) {
+        return need(format_.head_bytes());
+      }
+      const Head frame = format_.head(rest, file_end - resume_);
+      if (frame.state != Head::State::complete) return Stop::damaged;
+      if (!accept(frame, rest)) return stop_;
+      rest = rest.subspan(static_cast<std::size_t>(frame.size));
+      resume_ += frame.size;
+    }
+    return Stop::end;
+  }
+
+  bool empty() const { return count_ == 0; }
+  std::uint64_t resume() const { return resume_; }
+  std::uint64_t needed() const { return needed_; }
+  std::int64_t reached() const { return reached_; }
+
+  Batch take(const Window& window) const {
+    Batch batch;
+    batch.format = format_.batch_format();
+    batch.info = info_;
+    const auto at = static_cast<std::size_t>(first_at_ - window.position);
+    batch.bytes = Slice(window.memory, window.view().subspan(at, static_cast<std::size_t>(bytes_)));
+    return batch;
+  }
+
+ private:
+  Stop need(std::uint64_t bytes) {
+    needed_ = bytes;
+    return Stop::more;
+  }
+
+  // False: stop_ says why.
+  bool accept(const Head& frame, ByteView rest) {
+    if (frame.last < from_) {  // stepped over, unless it runs out of the window
+      if (frame.size > rest.size()) return stop(need(frame.size + format_.head_bytes()));
+      reached_ = frame.last + 1;
+      return true;
+    }
+    if (frame.first >= limits_.end.value()) return stop(Stop::full);
+    const bool whole_anyway = count_ == 0 && limits_.first_whole;
+    if (!whole_anyway && bytes_ + frame.size > limits_.bytes_max) return stop(Stop::full);
+    if (count_ > 0 && records_ >= limits_.records_max) return stop(Stop::full);
+    if (frame.size > rest.size()) {
+      return stop(count_ > 0 ? Stop::full : need(frame.size));
+    }
+    // The sums vouch for a block as a whole; where they don't, each frame answers for itself.
+    const ByteView whole = rest.first(static_cast<std::size_t>(frame.size));
+    const bool good = trusted_ || format_.crc_matches(whole);
+    const auto info = good ? format_.describe(whole) : fail(Errc::corrupt, "bad checksum");
+    if (!info) return stop(count_ > 0 ? Stop::full : Stop::damaged);
+    add(*info, whole.size());
+    return true;
+  }
+  bool stop(Stop why) {
+    stop_ = why;
+    return false;
+  }
+
+  void add(const BatchInfo& info, std::size_t bytes) {
+    if (count_ == 0) {
+      first_at_ = resume_;
+      info_ = info;
+    } else {
+      info_.last = info.last;
+      info_.records += info.records;
+      info_.max_timestamp = std::max(info_.max_timestamp, info.max_timestamp);
+    }
+    ++count_;
+    records_ += static_cast<std::size_t>(info.records);
+    bytes_ += bytes;
+    reached_ = info.last.value() + 1;
+  }
+
+  const FrameFormat& format_;
+  const std::int64_t from_;
+  const ReadLimits& limits_;
+  const bool trusted_;
+  Stop stop_ = Stop::end;
+  BatchInfo info_;
+  std::uint64_t first_at_ = 0, bytes_ = 0, resume_ = 0, needed_ = 0;
+  std::size_t count_ = 0, records_ = 0;
+  std::int64_t reached_ = 0;
+};
+
+// One contiguous region of whole frames from `segment`, or an empty one when nothing at or
+// beyond `from` lies in it.
+Result<std::optional<Batch>> read_region(const FrameFormat& format, const DataSegment& segment,
+                                         std::uint64_t size, std::int64_t from,
+                                         const ReadLimits& limits) {
+  POLYLOG_ASSIGN(position, segment.locate(from, size, limits.wait));
+  std::uint64_t bytes = std::min<std::uint64_t>(limits.bytes_max, size) + slack_bytes;
+  while (position < size) {
+    bytes = std::min(bytes, size - position);
+    POLYLOG_ASSIGN(match, segment.blocks_match(position, position + bytes, limits.wait));
+    POLYLOG_ASSIGN(window, load(segment, position, bytes, limits.wait));
+    RegionBuilder region(format, from, limits, match);
+    using Stop = RegionBuilder::Stop;
+    const Stop stop = region.walk(window, size);
+    if (!region.empty()) return std::optional(region.take(window));
+    if (stop == Stop::damaged) {
+      // Damage before the wanted frame is stepped over where the sums remember a frame start.
+      const auto next = segment.next_frame_after(region.resume());
+      if (region.reached() < from && next && *next < size) {
+        POLYLOG_ASSIGN(front, load(segment, *next, format.head_bytes(), limits.wait));
+        const Head frame = format.head(front.view(), size - *next);
+        if (frame.state == Head::State::complete && frame.first <= from) {
+          position = *next;
+          continue;
+        }
+      }
+      return fail(damage(segment, region.resume(), from));
+    }
+    if (stop != Stop::more) return std::optional<Batch>();
+    position = region.resume();
+    bytes = std::max<std::uint64_t>(region.needed(), limits.bytes_max + slack_bytes);
+  }
+  return std::optional<Batch>();
+}
+
+}  // namespace
+
+std::vector<RolledLog::ReadPlan> RolledLog::plan_from(std::int64_t offset) const {
+  const std::lock_guard lock(mutex_);
+  const auto beyond =
+      std::upper_bound(segments_.begin(), segments_.end(), offset,
+                       [](std::int64_t at, const auto& segment) { return at < segment->base; });
+  std::vector<ReadPlan> plan;
+  for (auto i = beyond == segments_.begin() ? beyond : std::prev(beyond); i != segments_.end();
+       ++i) {
+    plan.push_back({*i, (*i)->size});
+  }
+  return plan;
+}
+
+Result<std::vector<Batch>> RolledLog::read(Offset from, ReadLimits limits) const {
+  for (;;) {
+    ReadLimits within = limits;
+    LeaderEpoch epoch = no_epoch;
+    {
+      const std::lock_guard lock(mutex_);
+      const Offset end(std::min(limits.end.value(), written_end_));
+      if (from.value() < start_ || from > end) {
+        return fail(Errc::out_of_range, "offset " + std::to_string(from.value()) + " is outside [" +
+                                            std::to_string(start_) + ", " +
+                                            std::to_string(end.value()) + "]");
+      }
+      if (from == end) return std::vector<Batch>();
+      within.end = end;
+      if (!format_.carries_epochs()) {
+        // A batch is of one epoch, so it ends where the next one starts.
+        epoch = epochs_.at(LogPosition(from.value()));
+        for (const EpochList::Entry& entry : epochs_.entries()) {
+          if (entry.start.value() <= from.value()) continue;
+          within.end = std::min(end, Offset(entry.start.value()));
+          break;
+        }
+      }
+    }
+    POLYLOG_ASSIGN(region, read_within(from.value(), within));
+    if (region) {
+      std::vector<Batch> batches;
+      batches.push_back(std::move(*region));
+      if (!format_.carries_epochs()) batches.front().info.epoch = epoch;
+      return batches;
+    }
+    if (within.end >= limits.end || within.end == from) return std::vector<Batch>();
+    from = within.end;  // nothing of that epoch is left from here on
+  }
+}
+
+Result<std::optional<Batch>> RolledLog::read_within(std::int64_t from,
+                                                    const ReadLimits& limits) const {
+  std::shared_ptr<DataSegment> segment;
+  std::uint64_t size = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    segment = floor(from);
+    size = segment->size;
+  }
+  while (segment != nullptr) {
+    POLYLOG_ASSIGN(region, read_region(format_, *segment, size, from, limits));
+    if (region) return region;
+    // Nothing there: the wanted offset lies in a gap at the segment's end, or over the limits.
+    const std::lock_guard lock(mutex_);
+    segment = after(*segment);
+    if (segment != nullptr) size = segment->size;
+    if (segment != nullptr && segment->base >= limits.end.value()) break;
+  }
+  return std::optional<Batch>();
+}
+
+std::shared_ptr<DataSegment> RolledLog::floor(std::int64_t offset) const {
+  const auto beyond =
+      std::upper_bound(segments_.begin(), segments_.end(), offset,
+                       [](std::int64_t at, const auto& segment) { return at < segment->base; });
+  return beyond == segments_.begin() ? segments_.front() : *std::prev(beyond);
+}
+
+std::shared_ptr<DataSegment> RolledLog::after(const DataSegment& segment) const {
+  const auto beyond =
+      std::upper_bound(segments_.begin(), segments_.end(), segment.base,
+                       [](std::int64_t at, const auto& other) { return at < other->base; });
+  return beyond == segments_.end() ? nullptr : *beyond;
+}
+
+Result<std::optional<TimedOffset>> RolledLog::find_in(const ReadPlan& plan, Timestamp at,
+                                                      std::int64_t log_start) const {
+  POLYLOG_ASSIGN(floor_offset, plan.segment->time_floor(at));
+  const std::int64_t from = std::max(floor_offset, log_start);
+  POLYLOG_ASSIGN(position, plan.segment->locate(from, plan.size, true));
+  POLYLOG_ASSIGN(file, plan.segment->data());
+  std::optional<TimedOffset> found;
+  Result<void> decoded;
+  const auto visit = [&](const ScanFrame& frame) {
+    const auto info = format_.describe(frame.bytes);
+    if (!info) return ScanStep::corrupt;
+    if (info->max_timestamp < at || info->last.value() < log_start) return ScanStep::next;
+    decoded = format_.for_each_time(frame.bytes, [&](Offset offset, Timestamp time) {
+      if (time < at || offset.value() < log_start) return true;
+      found = TimedOffset{time, offset, info->epoch};
+      return false;
+    });
+    return found || !decoded ? ScanStep::stop : ScanStep::next;
+  };
+  POLYLOG_ASSIGN(end, scan(*file, position, plan.size, FormatDecoder(format_), plan.size, visit));
+  if (!decoded) return fail(decoded.error());
+  if (end.reason == ScanEnd::Reason::corrupt) {
+    return fail(damage(*plan.segment, end.position, from));
+  }
+  if (found && !format_.carries_epochs()) {
+    const std::lock_guard lock(mutex_);
+    found->epoch = epochs_.at(LogPosition(found->offset.value()));
+  }
+  return found;
+}
+
+Result<std::optional<TimedOffset>> RolledLog::offset_for_time(Timestamp at) const {
+  const std::int64_t log_start = offsets().start.value();
+  for (const ReadPlan& plan : plan_from(log_start)) {
+    Timestamp largest = no_timestamp;
+    {
+      const std::lock_guard lock(mutex_);
+      POLYLOG_ASSIGN(timestamp, plan.segment->largest_timestamp());
+      largest = timestamp;
+    }
+    if (largest < at) continue;
+    // Hits below the log start don't count; Kafka gives up then, later segments may have one.
+    POLYLOG_ASSIGN(found, find_in(plan, at, log_start));
+    if (found) return found;
+  }
+  return std::optional<TimedOffset>();
+}
+
+Result<std::optional<TimedOffset>> RolledLog::offset_of_max_timestamp() const {
+  const std::int64_t log_start = offsets().start.value();
+  Timestamp largest = no_timestamp;
+  for (const ReadPlan& plan : plan_from(log_start)) {
+    const std::lock_guard lock(mutex_);
+    POLYLOG_ASSIGN(timestamp, plan.segment->largest_timestamp());
+    largest = std::max(largest, timestamp);
+  }
+  if (largest == no_timestamp) return std::optional<TimedOffset>();
+  return offset_for_time(largest);
+}
+
+Result<LogChunk> RolledLog::read_chunk(LogPosition from, std::size_t bytes_max) const {
+  ReadLimits limits;
+  limits.bytes_max = bytes_max;
+  limits.end = Offset(end().value());
+  limits.first_whole = true;
+  POLYLOG_ASSIGN(batches, read(Offset(from.value()), limits));
+  LogChunk chunk{from, from, {}};
+  if (batches.empty()) return chunk;
+  chunk.start = LogPosition(std::min(from.value(), batches.front().info.first.value()));
+  chunk.end = LogPosition(batches.front().info.last.value() + 1);
+  chunk.bytes = batches.front().bytes;
+  return chunk;
+}
+
+namespace {
+
+// Calls f(BatchInfo, frame) -> Result<void> for each whole frame of a chunk.
+template <typename F>
+Result<void> for_each_frame(const FrameFormat& format, ByteView bytes, F&& f) {
+  while (!bytes.empty()) {
+    if (bytes.size() < format.head_bytes()) return fail(Errc::corrupt, "chunk: not a whole frame");
+    const Head frame = format.head(bytes.first(format.head_bytes()), bytes.size());
+    if (frame.state != Head::State::complete) {
+      return fail(Errc::corrupt, "chunk: not a whole frame");
+    }
+    const ByteView whole = bytes.first(static_cast<std::size_t>(frame.size));
+    POLYLOG_ASSIGN(info, format.describe(whole));
+    POLYLOG_TRY(f(info, whole));
+    bytes = bytes.subspan(whole.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<LogPosition> RolledLog::append_chunk(const LogChunk& chunk) {
+  const std::lock_guard lock(mutex_);
+  POLYLOG_TRY(check_usable());
+  POLYLOG_ASSERT(staged_.empty());
+  std::int64_t next = written_end_;
+  const auto check = [&](const BatchInfo& info, ByteView frame) -> Result<void> {
+    if (!format_.crc_matches(frame)) return fail(Errc::corrupt, "chunk: bad checksum");
+    if (info.first.value() < next) return fail(Errc::invalid, "chunk begins below the log end");
+    next = info.last.value() + 1;
+    return {};
+  };
+  POLYLOG_TRY(for_each_frame(format_, chunk.bytes.view(), check));
+  // As few writes as there are files to write into.
+  ByteView group = chunk.bytes.view().first(0);
+  PartFolder parts;
+  const auto gather = [&](const BatchInfo& info, ByteView frame) -> Result<void> {
+    // The parts of a batch stay in one file.
+    const bool rolls = !parts.open() && must_roll(info, group.size() + frame.size());
+    parts.add(info, format_.part_of(frame));
+    if (rolls) {
+      POLYLOG_TRY(append_frames(group));
+      POLYLOG_TRY(roll(info.first.value()));
+      group = frame.first(0);
+    }
+    group = {group.data(), group.size() + frame.size()};
+    return {};
+  };
+  POLYLOG_TRY(for_each_frame(format_, chunk.bytes.view(), gather));
+  POLYLOG_TRY(append_frames(group));
+  return LogPosition(written_end_);
+}
+
+Result<void> RolledLog::append_frames(ByteView frames) {
+  if (frames.empty()) return {};
+  DataSegment& segment = active();
+  POLYLOG_ASSIGN(file, segment.data());
+  if (auto wrote = file->write(segment.size, frames); !wrote) {
+    if (auto cut = file->truncate(segment.size); !cut) failed_ = true;
+    return wrote;
+  }
+  segment.held = file;
+  segment.dirty = true;
+  PartFolder parts;
+  const auto note = [&](const BatchInfo& info, ByteView frame) -> Result<void> {
+    if (const auto batch = parts.add(info, format_.part_of(frame))) {
+      POLYLOG_TRY(note_state(*batch, frame, &segment));
+    }
+    note_written(info, frame, {});
+    staged_end_ = written_end_ = info.last.value() + 1;
+    return {};
+  };
+  return for_each_frame(format_, frames, note);
+}
+
+}  // namespace polylog::storage

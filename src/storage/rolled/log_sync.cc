@@ -1,0 +1,331 @@
+#include <algorithm>
+
+#include "base/assert.h"
+#include "storage/filelog/producer_note.h"
+#include "storage/rolled/log.h"
+
+// What of a RolledLog runs beside the appends, on threads that may wait: sync rounds, sealing,
+// checkpoints, retention, truncation, the clean stop.
+namespace polylog::storage {
+
+RecoveryPoint RolledLog::capture_point() const {
+  const DataSegment& segment = active();
+  RecoveryPoint point;
+  point.base = segment.number;
+  point.position = segment.size;
+  point.offset = written_end_;
+  point.max_timestamp = segment.max_timestamp;
+  point.max_timestamp_offset = segment.max_timestamp_offset;
+  point.first_timestamp = segment.first_timestamp;
+  point.epochs = epochs_.entries();
+  fill_point(point);
+  if (staged_.empty()) {
+    point.producers = encode_producers(producers_);
+  } else {
+    // What is staged is not in the file yet: a start would meet it a second time in its scan.
+    ProducerState written = producers_;
+    for (auto staged = staged_.rbegin(); staged != staged_.rend(); ++staged) {
+      written.restore(staged->undo);
+    }
+    point.producers = encode_producers(written);
+  }
+  return point;
+}
+
+void RolledLog::save_sealed(std::vector<fs::FilePtr>& files,
+                            std::vector<std::shared_ptr<DataSegment>>& sealed) {
+  std::vector<Sealing> sealing;
+  {
+    const std::lock_guard lock(mutex_);
+    sealing = sealing_;
+  }
+  std::size_t done = 0;
+  for (const Sealing& item : sealing) {
+    std::vector<fs::FilePtr> written;
+    if (auto saved = save_indexes(item.segment, written); !saved) break;
+    if (auto saved = save_sealed_state(item, written); !saved) break;
+    files.insert(files.end(), written.begin(), written.end());
+    sealed.push_back(item.segment);
+    ++done;
+  }
+  const std::lock_guard lock(mutex_);
+  sealing_.erase(sealing_.begin(), sealing_.begin() + static_cast<std::ptrdiff_t>(done));
+  // New names appeared beside the data.
+  if (done > 0) directory_dirty_ = true;
+}
+
+Result<void> RolledLog::capture_round(Round& round, DirtyLog& out) {
+  // Opened before anything is noted as covered: a round that can't open them is tried again.
+  std::vector<fs::FilePtr> small;
+  for (const std::string& path : unsynced_) {
+    POLYLOG_ASSIGN(file, context_.fs.open(path, fs::OpenMode::write));
+    small.push_back(std::move(file));
+  }
+  for (const auto& segment : segments_) {
+    // An empty file has a name and no content.
+    if (!segment->dirty || segment->held != nullptr || segment->size == 0) continue;
+    POLYLOG_ASSIGN(file, segment->data());
+    segment->held = std::move(file);
+  }
+  out.files.insert(out.files.end(), small.begin(), small.end());
+  for (const auto& segment : segments_) {
+    if (!segment->dirty) continue;
+    if (segment->held != nullptr) out.files.push_back(segment->held);
+    round.files.emplace_back(segment, segment->capture_round());
+  }
+  unsynced_.clear();
+  out.end = LogPosition(written_end_);
+  round.root = root_dirty_;
+  if (directory_dirty_) out.directories.push_back(directory_);
+  if (root_dirty_) out.directories.push_back(fs::parent_of(directory_));
+  directory_dirty_ = root_dirty_ = false;
+  return {};
+}
+
+Result<std::optional<DirtyLog>> RolledLog::dirty() {
+  const std::lock_guard sync_lock(sync_mutex_);
+  DirtyLog out;
+  Round round;
+  save_sealed(out.files, round.sealed);
+  bool point = false, wanted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    POLYLOG_TRY(check_usable());
+    wanted = want_point_;
+    point = wanted || active().fresh;
+  }
+  POLYLOG_TRY(prepare_round(out));
+  // A recovery point counts index entries, so they reach their files before it is taken.
+  std::shared_ptr<DataSegment> indexed;
+  if (point) {
+    {
+      const std::lock_guard lock(mutex_);
+      indexed = segments_.back();
+    }
+    std::vector<fs::FilePtr> files;
+    if (auto saved = save_indexes(indexed, files); !saved) indexed = nullptr;
+    // A point counts entries that must be on the disk; of a new segment only the names matter.
+    if (wanted) out.files.insert(out.files.end(), files.begin(), files.end());
+  }
+  const std::lock_guard lock(mutex_);
+  if (auto captured = capture_round(round, out); !captured) {
+    // Out of descriptors, say. The log is as it was, and so is what waits for it.
+    return fail(Errc::would_block, captured.error().to_string());
+  }
+  if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
+  if (wanted && indexed != nullptr && indexed == segments_.back() && sealing_.empty()) {
+    round.point = capture_point();
+    want_point_ = false;
+  }
+  out.log = shared_from_this();
+  out.ticket = next_ticket_++;
+  rounds_.emplace(out.ticket, std::move(round));
+  return std::optional(std::move(out));
+}
+
+void RolledLog::settled(const DirtyLog& done, bool synced) {
+  Round round;
+  std::vector<RoundFile> files;
+  std::uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = rounds_.find(done.ticket);
+    POLYLOG_ASSERT(found != rounds_.end());
+    round = std::move(found->second);
+    rounds_.erase(found);
+    if (!synced) {
+      failed_ = true;
+      return;
+    }
+    durable_end_ = std::max(durable_end_, done.end.value());
+    for (auto& [segment, file] : round.files) {
+      bytes += file.durable_bytes - std::min(file.durable_bytes, segment->durable_bytes);
+      segment->round_done(file);
+      files.push_back(std::move(file));
+    }
+  }
+  context_.sidecar->round(sidecar_id_, done.end, files);
+  for (const auto& segment : round.sealed) {
+    if (const auto info = context_.fs.info(segment->data_path()); info) {
+      context_.sidecar->sealed(sidecar_id_, segment->number, FileIdentity::of(*info));
+    }
+  }
+  if (round.point) context_.sidecar->recovery_point(sidecar_id_, *round.point);
+  context_.progressed(shared_from_this(), bytes);
+}
+
+// A failed sync covered every name in the directory, those of new segments too: final for the log.
+Result<void> RolledLog::directory_synced(Result<void> outcome) {
+  if (!outcome) {
+    const std::lock_guard lock(mutex_);
+    failed_ = true;
+  }
+  return outcome;
+}
+
+Result<void> RolledLog::checkpoint() {
+  const std::lock_guard sync_lock(sync_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || failed_) return {};
+  }
+  POLYLOG_TRY(save_progress());
+  std::shared_ptr<DataSegment> segment;
+  {
+    const std::lock_guard lock(mutex_);
+    // A log with writes under way gets its point with the sync round that covers them.
+    if (written_end_ != durable_end_ || active().dirty || !sealing_.empty()) {
+      want_point_ = true;
+      return {};
+    }
+    segment = segments_.back();
+  }
+  std::vector<fs::FilePtr> files;
+  POLYLOG_TRY(save_indexes(segment, files));
+  RecoveryPoint point;
+  {
+    const std::lock_guard lock(mutex_);
+    if (segment != segments_.back() || written_end_ != durable_end_ || active().dirty) {
+      want_point_ = true;
+      return {};
+    }
+    point = capture_point();
+  }
+  context_.sidecar->recovery_point(sidecar_id_, point);
+  return {};
+}
+
+// One file as retention sees it.
+RetainedFile RolledLog::retained(std::size_t index, Timestamp now) const {
+  const DataSegment& segment = *segments_[index];
+  const bool is_active = index + 1 == segments_.size();
+  RetainedFile file;
+  file.bytes = segment.size;
+  file.end = is_active ? written_end_ : segments_[index + 1]->base;
+  file.active = is_active;
+  if (const auto largest = segment.largest_timestamp(); largest) file.last_time = *largest;
+  // A record from the future must not keep its segment for ever, and one without a time says
+  // nothing: the time of writing counts instead.
+  if (file.last_time.value() < 0 || file.last_time > now) {
+    const auto info = context_.fs.info(segment.data_path());
+    file.last_time = info ? info->modified : now;
+  }
+  return file;
+}
+
+std::vector<std::shared_ptr<DataSegment>> RolledLog::take_expired(Offset visible, Timestamp now) {
+  const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard lock(mutex_);
+  if (closed_ || failed_ || !staged_.empty() || !rounds_.empty()) return {};
+  std::vector<RetainedFile> files;
+  for (std::size_t i = 0; i < segments_.size(); ++i) files.push_back(retained(i, now));
+  RetentionRule rule;
+  rule.start = start_;
+  rule.visible = visible.value();
+  if (!config_.retention_suspended) {
+    rule.bytes = config_.retention_bytes;
+    rule.time_ms = config_.retention_ms;
+  }
+  const std::size_t count = plan_retention(files, rule, now);
+  if (count == 0) return {};
+  if (count == segments_.size()) {
+    // The active segment goes too: one empty segment named by the log end remains.
+    if (auto rolled = roll(written_end_); !rolled) return {};
+  }
+  std::vector<std::shared_ptr<DataSegment>> gone(
+      segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
+  segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
+  std::erase_if(sealing_, [&](const Sealing& item) {
+    return std::find(gone.begin(), gone.end(), item.segment) != gone.end();
+  });
+  start_ = std::max(start_, segments_.front()->base);
+  if (epochs_.truncate_start(LogPosition(start_))) epochs_changed();
+  return gone;
+}
+
+Result<Retained> RolledLog::remove_segments(
+    const std::vector<std::shared_ptr<DataSegment>>& segments) {
+  Retained retained;
+  if (segments.empty()) return retained;
+  for (const auto& segment : segments) {
+    POLYLOG_TRY(segment->remove_files());
+    ++retained.segments_removed;
+    retained.bytes_removed += segment->size;
+  }
+  context_.sidecar->files_dropped(sidecar_id_, segments.back()->number + 1);
+  // Committed at once, so that the room can be used: journalling file systems hand blocks out
+  // again only when the removal is committed.
+  POLYLOG_TRY(directory_synced(context_.fs.sync_directory(directory_)));
+  return retained;
+}
+
+std::vector<std::shared_ptr<DataSegment>> RolledLog::unsaved_segments() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<DataSegment>> unsaved;
+  for (const auto& segment : segments_) {
+    if (segment->has_unsaved_entries()) unsaved.push_back(segment);
+  }
+  return unsaved;
+}
+
+Result<void> RolledLog::close_files() {
+  const std::lock_guard sync_lock(sync_mutex_);
+  std::vector<fs::FilePtr> files;
+  std::vector<std::shared_ptr<DataSegment>> sealed;
+  save_sealed(files, sealed);
+  std::shared_ptr<DataSegment> last;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failed_ || !sealing_.empty()) {
+      return fail(Errc::unavailable, directory_ + ": can't be closed cleanly");
+    }
+    POLYLOG_ASSERT(staged_.empty() && rounds_.empty());
+    last = segments_.back();
+    last->close_index();
+  }
+  for (const auto& segment : unsaved_segments()) POLYLOG_TRY(save_indexes(segment, files));
+  POLYLOG_TRY(save_indexes(last, files));
+  POLYLOG_TRY(write_closing_state());
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  return {};
+}
+
+LogNote RolledLog::note() const {
+  const std::lock_guard lock(mutex_);
+  LogNote note;
+  note.id = sidecar_id_;
+  note.topic = topic_;
+  note.durable = LogPosition(durable_end_);
+  note.config = config_;
+  if (!format_.carries_epochs()) note.epochs = epochs_.entries();
+  // Whoever opens the log begins the next epoch; it must not be begun a second time for other
+  // records, even if a power cut takes every record of it.
+  note.announced = std::max({epoch_, epochs_.latest() + 1, announced_before_ + 1});
+  for (const auto& segment : segments_) {
+    if (auto file = segment->note(closed_)) note.files.emplace(segment->number, std::move(*file));
+  }
+  if (closed_ ||
+      (durable_end_ == written_end_ && !active().has_unsaved_entries() && !active().dirty)) {
+    note.recovery = capture_point();
+  }
+  return note;
+}
+
+void RolledLog::begin_note(const std::string& name) {
+  sidecar_id_ = context_.sidecar->begin_log(name, topic_);
+  context_.sidecar->config(sidecar_id_, config_);
+}
+
+void RolledLog::use_note_id(std::uint32_t id) { sidecar_id_ = id; }
+
+void RolledLog::end_note() {
+  const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  context_.sidecar->end_log(sidecar_id_);
+  // Files that are held open keep their room on the disk, removed or not.
+  for (const auto& segment : segments_) segment->let_go();
+}
+
+}  // namespace polylog::storage

@@ -1,0 +1,336 @@
+#include "storage/rolled/recovery.h"
+
+#include <algorithm>
+
+#include "storage/filelog/producer_note.h"
+
+namespace polylog::storage {
+
+Result<void> RolledRecovery::run() {
+  const std::lock_guard lock(log_.mutex_);
+  POLYLOG_TRY(finish_interrupted());
+  POLYLOG_TRY(load_segments());
+  Segments& all = segments();
+  if (all.empty()) {
+    POLYLOG_ASSIGN(segment, log_.make_segment(std::max<std::int64_t>(evidence_.log_start, 0)));
+    all.push_back(std::move(segment));
+  }
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) all[i]->sealed = true;
+  POLYLOG_TRY(load_epochs());
+  POLYLOG_ASSIGN(point, start_at_point());
+  if (!point) {
+    producers().clear();
+    POLYLOG_ASSIGN(start, start_without_point());
+    point = start;
+  }
+  POLYLOG_TRY(scan_from(*point));
+  return finish();
+}
+
+void RolledRecovery::note(const std::string& text) {
+  report_.notes.push_back(log_.directory_ + ": " + text);
+}
+
+Result<void> RolledRecovery::load_data(DataSegment& segment) {
+  POLYLOG_ASSIGN(info, log_.context_.fs.info(segment.data_path()));
+  segment.size = info.size;
+  segment.inode = info.inode;
+  if (const FileNote* known = file_note(segment)) {
+    segment.sums = known->sums;
+    segment.expect(known->sums);
+    if (info.size < known->sums.size()) {
+      note(segment.data_path() + " is " + std::to_string(known->sums.size() - info.size) +
+           " bytes shorter than what was durable; what is left is served");
+      segment.sums.clear();
+    }
+  }
+  return {};
+}
+
+const FileNote* RolledRecovery::file_note(const DataSegment& segment) const {
+  if (evidence_.note == nullptr) return nullptr;
+  const auto found = evidence_.note->files.find(segment.number);
+  if (found == evidence_.note->files.end()) return nullptr;
+  // Another inode is another file: ours was replaced.
+  return found->second.inode == segment.inode ? &found->second : nullptr;
+}
+
+std::uint64_t RolledRecovery::durable_bytes(const DataSegment& segment) const {
+  return std::min(guarded_bytes(segment), segment.size);
+}
+
+std::uint64_t RolledRecovery::guarded_bytes(const DataSegment& segment) const {
+  // After an orderly stop everything was durable.
+  if (evidence_.clean) return segment.size;
+  const FileNote* const known = file_note(segment);
+  return known == nullptr ? 0 : known->sums.size();
+}
+
+Result<std::optional<RolledRecovery::Start>> RolledRecovery::start_at_point() {
+  if (evidence_.note == nullptr || !evidence_.note->recovery) return std::optional<Start>();
+  const RecoveryPoint& point = *evidence_.note->recovery;
+  for (std::size_t i = 0; i < segments().size(); ++i) {
+    DataSegment& segment = *segments()[i];
+    if (segment.number != point.base) continue;
+    const FileNote* const known = file_note(segment);
+    // An empty file has no sums yet: its inode tells that it is the same one.
+    if (known == nullptr || segment.size < point.position || known->sums.size() < point.position) {
+      return std::optional<Start>();
+    }
+    auto remembered = decode_producers(point.producers);
+    if (!remembered) return std::optional<Start>();
+    producers() = std::move(*remembered);
+    Start start{i, point.position, point.offset};
+    segment.max_timestamp = point.max_timestamp;
+    segment.max_timestamp_offset = point.max_timestamp_offset;
+    segment.first_timestamp = point.first_timestamp;
+    if (format_.carries_epochs()) epochs() = EpochList(point.epochs);
+    producers_from_ = point.offset;
+    POLYLOG_ASSIGN(usable, use_point(segment, point, start));
+    return usable ? std::optional(start) : std::nullopt;
+  }
+  return std::optional<Start>();
+}
+
+Result<void> RolledRecovery::scan_from(const Start& start) {
+  next_ = start.offset;
+  for (std::size_t i = 0; i < segments().size(); ++i) {
+    DataSegment& segment = *segments()[i];
+    if (i < start.segment) {
+      if (wants_indexes(segment)) POLYLOG_TRY(rebuild_indexes(segment));
+      if (segment.sums.size() != segment.size) POLYLOG_TRY(sum_up(segment));
+      segment.durable_bytes = segment.size;
+      segment.durable_tail = segment.sums.tail();
+      continue;
+    }
+    if (segment.base == unknown_base) segment.base = std::max(next_, evidence_.log_start);
+    next_ = std::max(next_, i == start.segment ? start.offset : segment.base);
+    POLYLOG_TRY(scan_segment(i, i == start.segment ? start.position : 0));
+    if (never_reached(i)) POLYLOG_TRY(cut(i, segment.size));
+  }
+  return {};
+}
+
+// True when what is missing between this segment's end and the next one's base was never
+// durable: then nothing behind it was either, only the names had reached the disk. A gap below
+// the durable end is one that compaction left.
+bool RolledRecovery::never_reached(std::size_t index) const {
+  if (evidence_.clean || index + 1 >= segments().size()) return false;
+  if (next_ >= segments()[index + 1]->base) return false;
+  if (evidence_.note != nullptr) return next_ >= evidence_.note->durable.value();
+  return std::all_of(segments().begin() + static_cast<std::ptrdiff_t>(index) + 1, segments().end(),
+                     [](const auto& later) { return later->size == 0; });
+}
+
+ScanStep RolledRecovery::visit(DataSegment& segment, const ScanFrame& frame) {
+  const auto info = format_.describe(frame.bytes);
+  const std::int64_t lowest = held_.empty() ? next_ : held_.back().info.last.value() + 1;
+  if (!info || info->first.value() < std::max(lowest, segment.base) || !possible(segment, *info) ||
+      !format_.crc_matches(frame.bytes)) {
+    return ScanStep::corrupt;
+  }
+  const FrameFormat::Part part = format_.part_of(frame.bytes);
+  if (part.count > 1 || parts_.open()) return visit_part(segment, frame, *info, part);
+  const ScanStep step = take(segment, *info, frame.bytes);
+  if (step == ScanStep::next) keep(segment, *info, frame.position, frame.bytes);
+  return step;
+}
+
+// Nothing of a batch counts before its last part is seen.
+ScanStep RolledRecovery::visit_part(DataSegment& segment, const ScanFrame& frame,
+                                    const BatchInfo& info, FrameFormat::Part part) {
+  if (parts_.open() && !parts_.continues(info, part)) return ScanStep::corrupt;
+  const auto batch = parts_.add(info, part);
+  if (!batch && !parts_.open()) {  // its first part is missing: damage, or the scan began behind it
+    if (frame.position >= guarded_bytes(segment)) return ScanStep::corrupt;
+    keep(segment, info, frame.position, frame.bytes);
+    return ScanStep::next;
+  }
+  held_.push_back({frame.position, info, to_vector(frame.bytes)});
+  if (!batch) return ScanStep::next;
+  const ScanStep step = take(segment, *batch, frame.bytes);
+  for (const Held& held : held_) keep(segment, held.info, held.position, held.bytes);
+  held_.clear();
+  return step;
+}
+
+// What a whole batch means for producers and epochs.
+ScanStep RolledRecovery::take(DataSegment& segment, const BatchInfo& batch, ByteView frame) {
+  if (batch.last.value() >= producers_from_) {
+    // A marker that does not parse has a good checksum: it was written that way.
+    if (auto noted = log_.note_state(batch, frame, &segment); !noted) return ScanStep::corrupt;
+  }
+  if (batch.epoch > epochs().latest() && batch.epoch != no_epoch) {
+    epochs().assign(batch.epoch, LogPosition(batch.first.value()));
+    epochs_changed();
+  }
+  return ScanStep::next;
+}
+
+void RolledRecovery::keep(DataSegment& segment, const BatchInfo& info, std::uint64_t position,
+                          ByteView frame) {
+  if (position == segment.sums.size()) segment.sums.add_frame(frame);
+  segment.note_frame(info, position, frame.size(), config());
+  next_ = info.last.value() + 1;
+}
+
+void RolledRecovery::release_parts(DataSegment& segment, std::uint64_t durable, ScanEnd& end) {
+  if (held_.empty()) return;
+  if (held_.front().position >= durable) {
+    // Never whole on the disk, never acknowledged: it goes as a torn frame does.
+    end = {ScanEnd::Reason::torn, held_.front().position};
+  } else {
+    for (const Held& held : held_) keep(segment, held.info, held.position, held.bytes);
+  }
+  held_.clear();
+  parts_.drop();
+}
+
+Result<void> RolledRecovery::scan_segment(std::size_t index, std::uint64_t position) {
+  const std::shared_ptr<DataSegment> segment = segments()[index];
+  const std::uint64_t size = segment->size;
+  const std::uint64_t from = position;
+  POLYLOG_TRY(prepare_scan(*segment, position));
+  POLYLOG_ASSIGN(file, segment->data());
+  while (index < segments().size()) {
+    POLYLOG_ASSIGN(end, scan(*file, position, size, FormatDecoder(format_), size,
+                             [&](const ScanFrame& frame) { return visit(*segment, frame); }));
+    release_parts(*segment, guarded_bytes(*segment), end);
+    if (end.position >= size) break;
+    POLYLOG_ASSIGN(again, handle_damage(index, end, position));
+    if (!again) break;
+  }
+  report_.bytes_scanned += size - from;
+  const std::uint64_t durable = std::max(durable_bytes(*segment), from);
+  if (!evidence_.clean && segment->size > durable) POLYLOG_TRY(rewrite(*segment, durable));
+  segment->durable_bytes = segment->size;
+  segment->durable_tail = segment->sums.tail();
+  if (segment->sealed) {
+    segment->close_index();
+    save_indexes(*segment);
+  }
+  return {};
+}
+
+Result<bool> RolledRecovery::handle_damage(std::size_t index, const ScanEnd& end,
+                                           std::uint64_t& position) {
+  DataSegment& segment = *segments()[index];
+  const std::uint64_t durable = guarded_bytes(segment);
+  if (end.position >= durable) {
+    POLYLOG_TRY(cut(index, end.position));
+    return false;
+  }
+  const auto next = segment.next_frame_after(end.position);
+  position = std::min(next.value_or(durable), segment.size);
+  note(segment.data_path() + ": bytes " + std::to_string(end.position) + " to " +
+       std::to_string(position) + " were durable and no longer read; offsets from " +
+       std::to_string(next_) + " up to the next good frame are lost, the rest is served");
+  damaged_tail_ = position >= segment.size && index + 1 == segments().size();
+  return position < segment.size;
+}
+
+Result<void> RolledRecovery::cut(std::size_t index, std::uint64_t position) {
+  const std::shared_ptr<DataSegment> segment = segments()[index];
+  report_.bytes_truncated += segment->size - position;
+  POLYLOG_ASSIGN(file, segment->data());
+  POLYLOG_TRY(file->truncate(position));
+  segment->size = position;
+  segment->held = file;
+  segment->dirty = true;
+  // What lies behind a torn frame was written after it and is as little durable.
+  while (segments().size() > index + 1) {
+    report_.bytes_truncated += segments().back()->size;
+    POLYLOG_TRY(segments().back()->remove_files());
+    segments().pop_back();
+  }
+  segment->sealed = false;
+  log_.directory_dirty_ = true;
+  return {};
+}
+
+Result<void> RolledRecovery::rebuild_indexes(DataSegment& segment) {
+  ++report_.indexes_rebuilt;
+  POLYLOG_TRY(drop_indexes(segment));
+  POLYLOG_ASSIGN(file, segment.data());
+  const auto visit = [&](const ScanFrame& frame) {
+    const auto info = format_.describe(frame.bytes);
+    if (!info) return ScanStep::corrupt;
+    segment.note_frame(*info, frame.position, frame.bytes.size(), config());
+    return ScanStep::next;
+  };
+  POLYLOG_TRY(scan(*file, 0, segment.size, FormatDecoder(format_), segment.size, visit)
+                  .map([](const auto&) {}));
+  report_.bytes_scanned += segment.size;
+  segment.close_index();
+  save_indexes(segment);
+  return {};
+}
+
+// A file without sums (another program wrote it) gets them once, so that later damage shows.
+Result<void> RolledRecovery::sum_up(DataSegment& segment) {
+  segment.sums.clear();
+  POLYLOG_ASSIGN(file, segment.data());
+  POLYLOG_ASSIGN(end, scan(*file, 0, segment.size, FormatDecoder(format_), segment.size,
+                           [&](const ScanFrame& frame) {
+                             segment.sums.add_frame(frame.bytes);
+                             return ScanStep::next;
+                           }));
+  report_.bytes_scanned += end.position;
+  return {};
+}
+
+// Pages that look clean after a failed sync or a kill are not believed: written again, they are
+// dirty again, and the sync that follows covers them.
+Result<void> RolledRecovery::rewrite(DataSegment& segment, std::uint64_t from) {
+  POLYLOG_ASSIGN(file, segment.data());
+  std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(segment.size - from, 1 << 20));
+  for (std::uint64_t at = from; at < segment.size;) {
+    const auto want =
+        static_cast<std::size_t>(std::min<std::uint64_t>(chunk.size(), segment.size - at));
+    POLYLOG_ASSIGN(got, file->read(at, MutableBytes(chunk).first(want)));
+    if (got == 0) return fail(Errc::io, segment.data_path() + " shrank while it was read");
+    POLYLOG_TRY(file->write(at, ByteView(chunk).first(got)));
+    at += got;
+  }
+  segment.held = std::move(file);
+  segment.dirty = true;
+  return {};
+}
+
+Result<void> RolledRecovery::finish() {
+  Segments& all = segments();
+  std::int64_t end = std::max(next_, all.back()->base);
+  // Lost batches at the very end still had their offsets: they are not given again.
+  if (evidence_.note != nullptr) end = std::max(end, evidence_.note->durable.value());
+  if (evidence_.clean) end = std::max(end, evidence_.recovery_point);
+  if (damaged_tail_) {
+    // Nothing is written behind bytes that don't read: the log goes on in a segment of its own.
+    all.back()->close_index();
+    all.back()->sealed = true;
+    POLYLOG_ASSIGN(segment, log_.make_segment(end));
+    all.push_back(std::move(segment));
+  }
+  if (end < evidence_.log_start) {
+    end = evidence_.log_start;
+    for (const auto& segment : all) POLYLOG_TRY(segment->remove_files());
+    all.clear();
+    producers().clear();
+    POLYLOG_ASSIGN(segment, log_.make_segment(end));
+    all.push_back(std::move(segment));
+    note("ended below its log start offset; begins again at " + std::to_string(end));
+  }
+  POLYLOG_TRY(finish_layout(end));
+  log_.staged_end_ = log_.written_end_ = log_.durable_end_ = end;
+  log_.start_ = std::max(evidence_.log_start, all.front()->base);
+  if (epochs().truncate_end(LogPosition(end))) epochs_changed();
+  if (epochs().truncate_start(LogPosition(log_.start_))) epochs_changed();
+  log_.epoch_ = epochs().latest();
+  log_.unclean_ = !evidence_.clean;
+  log_.announced_before_ = evidence_.announced;
+  DataSegment& last = *all.back();
+  last.sealed = false;
+  if (last.size > 0) POLYLOG_TRY(load_times(last));
+  return {};
+}
+
+}  // namespace polylog::storage
