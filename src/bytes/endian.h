@@ -10,31 +10,41 @@ namespace polylog {
 
 // Loads and stores at any alignment in an explicit byte order. Network bytes are never cast to
 // structs.
+namespace endian_detail {
+
+template <std::unsigned_integral T>
+T reversed(T value) {
+  if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
+  if constexpr (sizeof(T) == 4) return __builtin_bswap32(value);
+  if constexpr (sizeof(T) == 2) return __builtin_bswap16(value);
+  if constexpr (sizeof(T) == 1) return value;
+}
+
+// g++ 12 leaves a loop over the bytes as it is; a copy and a swap are two instructions.
+template <std::integral T>
+T load(const std::uint8_t* at, std::endian order) {
+  std::make_unsigned_t<T> value;
+  std::memcpy(&value, at, sizeof(value));
+  return static_cast<T>(order == std::endian::native ? value : reversed(value));
+}
+
+}  // namespace endian_detail
+
 template <std::integral T>
 T load_big(const std::uint8_t* at) {
-  std::make_unsigned_t<T> value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<std::make_unsigned_t<T>>((static_cast<std::uint64_t>(value) << 8) | at[i]);
-  }
-  return static_cast<T>(value);
+  return endian_detail::load<T>(at, std::endian::big);
 }
 
 template <std::integral T>
 void store_big(std::uint8_t* at, T value) {
   auto bits = static_cast<std::make_unsigned_t<T>>(value);
-  for (std::size_t i = sizeof(T); i-- > 0;) {
-    at[i] = static_cast<std::uint8_t>(bits);
-    bits = static_cast<std::make_unsigned_t<T>>(static_cast<std::uint64_t>(bits) >> 8);
-  }
+  if (std::endian::native != std::endian::big) bits = endian_detail::reversed(bits);
+  std::memcpy(at, &bits, sizeof(bits));
 }
 
 template <std::integral T>
 T load_little(const std::uint8_t* at) {
-  std::make_unsigned_t<T> value = 0;
-  for (std::size_t i = sizeof(T); i-- > 0;) {
-    value = static_cast<std::make_unsigned_t<T>>((static_cast<std::uint64_t>(value) << 8) | at[i]);
-  }
-  return static_cast<T>(value);
+  return endian_detail::load<T>(at, std::endian::little);
 }
 
 }  // namespace polylog

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/assert.h"
 #include "format/kafka/varint.h"
 #include "format/rocketmq/properties.h"
 #include "format/transcode/base64.h"
@@ -46,6 +47,10 @@ bool take_sized(const std::uint8_t*& at, const std::uint8_t* end, std::optional<
 }  // namespace
 
 bool travels_alone(std::string_view name, std::string_view value) {
+  if (is_binary(name)) {
+    std::vector<std::uint8_t> bytes;
+    return !value.empty() && decode_base64(value, bytes);
+  }
   return !rocketmq::is_reserved(name) && is_plain_text(name) && is_plain_text(value);
 }
 
@@ -105,6 +110,15 @@ bool decode_header_list(ByteView bytes, std::vector<Header>& headers) {
     headers.push_back(header);
   }
   return at == end;
+}
+
+rocketmq::Host to_host(ByteView address, std::int32_t port) {
+  rocketmq::Host host;
+  POLYLOG_ASSERT(address.size() == 4 || address.size() == host.address.size());
+  host.v6 = address.size() == host.address.size();
+  std::copy(address.begin(), address.end(), host.address.begin());
+  host.port = port;
+  return host;
 }
 
 std::string to_text(const rocketmq::Host& host) {

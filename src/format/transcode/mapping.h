@@ -13,7 +13,7 @@
 #include "format/rocketmq/message.h"
 #include "record/record.h"
 
-// What both directions of the Kafka-RocketMQ pair must agree on. Page: docs/formats/
+// What those who write and those who read a mapped record must agree on. Page: docs/formats/
 // record-mapping.md.
 namespace polylog::format {
 
@@ -32,11 +32,36 @@ inline constexpr std::string_view unique_key = "rmq.uniq";
 inline constexpr std::string_view rest = "rmq.p";
 }  // namespace native_header
 
+// Headers that stand for what an MQTT PUBLISH has beyond them, in this order.
+namespace mqtt_header {
+inline constexpr std::string_view prefix = "mqtt.";
+inline constexpr std::string_view fixed = "mqtt.f";  // one byte, see mqtt_bits
+inline constexpr std::string_view content_type = "mqtt.ct";
+inline constexpr std::string_view response_topic = "mqtt.rt";
+inline constexpr std::string_view correlation = "mqtt.cd";
+inline constexpr std::string_view expiry = "mqtt.exp";  // seconds, decimal
+inline constexpr std::string_view client_id = "mqtt.cid";
+inline constexpr std::string_view topic = "mqtt.t";  // only when the key is not the topic
+}  // namespace mqtt_header
+
+// The byte of mqtt.f.
+namespace mqtt_bits {
+inline constexpr std::uint8_t qos_mask = 0x3;
+inline constexpr std::uint8_t retain = 0x4;
+inline constexpr std::uint8_t has_format = 0x8;
+inline constexpr std::uint8_t format = 0x10;
+}  // namespace mqtt_bits
+
 // A property whose name could be taken for a header of ours, or for an escaped one, is a header
 // with this in front of its name.
 inline constexpr std::string_view escape_prefix = "h:";
 inline bool needs_escape(std::string_view property) {
   return property.starts_with(native_header::prefix) || property.starts_with(escape_prefix);
+}
+
+// True for a header whose value is binary: as a property it is in base64.
+inline bool is_binary(std::string_view name) {
+  return name == mqtt_header::fixed || name == mqtt_header::correlation;
 }
 
 // True for a property that is a header of its own; all others travel together in `rest`.
@@ -64,6 +89,8 @@ void append_header_list(std::vector<std::uint8_t>& out, const std::vector<Header
 // The views point into `bytes`. False: not exactly one such list.
 bool decode_header_list(ByteView bytes, std::vector<Header>& headers);
 
+// REQUIRES: an address of 4 or 16 bytes.
+rocketmq::Host to_host(ByteView address, std::int32_t port);
 // "192.0.2.1:50000", "[2001:db8::1]:50000"; one text for each host.
 std::string to_text(const rocketmq::Host& host);
 std::optional<rocketmq::Host> parse_host(std::string_view text);

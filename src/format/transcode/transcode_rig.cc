@@ -1,6 +1,8 @@
 #include "format/transcode/transcode_rig.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -49,7 +51,7 @@ Batch rocketmq_batch(const std::vector<TestMessage>& messages, LeaderEpoch epoch
     message.prepared_transaction_offset = own.prepared_offset;
     message.queue_offset = own.queue_offset;
     message.store_timestamp = own.store_timestamp;
-    message.store_host = test_target().store_host;
+    message.store_host = own.store_host;
     message.body = as_bytes(own.body);
     message.topic = "packages";
     message.properties = own.properties;
@@ -63,12 +65,36 @@ Batch rocketmq_batch(const std::vector<TestMessage>& messages, LeaderEpoch epoch
   return batch;
 }
 
+Batch segment_batch(const std::vector<segment::StoredRecord>& records, LeaderEpoch epoch) {
+  std::vector<std::uint8_t> bytes;
+  Batch batch{BatchFormat::segment, {}, {}};
+  for (const segment::StoredRecord& record : records) {
+    const std::size_t start = bytes.size();
+    POLYLOG_ASSERT(segment::encode(record, bytes).has_value());
+    const MutableBytes frame = MutableBytes(bytes).subspan(start);
+    segment::place(frame, record.record.offset);
+    const Result<segment::RecordHead> head = segment::decode_head(frame);
+    POLYLOG_ASSERT(head.has_value());
+    if (start == 0) batch.info = segment::to_info(*head);
+    if (start != 0) segment::fold(batch.info, *head);
+  }
+  batch.info.epoch = epoch;
+  batch.bytes = Slice::of(std::move(bytes));
+  return batch;
+}
+
 RocketmqTarget test_target() {
   RocketmqTarget target;
   target.topic = "packages";
   target.queue_id = 3;
   target.born_host = {{192, 0, 2, 7}, false, 40000};
   target.store_host = {{192, 0, 2, 1}, false, 10911};
+  return target;
+}
+
+SegmentTarget placed_target() {
+  SegmentTarget target;
+  target.placed = true;
   return target;
 }
 
@@ -113,11 +139,34 @@ std::vector<TestMessage> messages_of(const Batch& batch) {
         own.prepared_offset = message.prepared_transaction_offset;
         own.queue_offset = message.queue_offset;
         own.store_timestamp = message.store_timestamp;
+        own.store_host = message.store_host;
         messages.push_back(std::move(own));
         return {};
       });
   POLYLOG_ASSERT(read.has_value());
   return messages;
+}
+
+std::vector<segment::StoredRecord> frames_of(const Batch& batch) {
+  std::vector<segment::StoredRecord> records;
+  const Result<void> read =
+      segment::for_each_frame(batch.bytes.view(), [&](ByteView frame) -> Result<void> {
+        Result<segment::StoredRecord> record = segment::decode(frame);
+        POLYLOG_ASSERT(record.has_value());
+        records.push_back(*std::move(record));
+        return {};
+      });
+  POLYLOG_ASSERT(read.has_value());
+  return records;
+}
+
+bool same_bytes(const Batch& a, const Batch& b) {
+  return a.format == b.format && as_text(a.bytes.view()) == as_text(b.bytes.view());
+}
+
+bool same_bytes(const std::vector<Batch>& a, const std::vector<Batch>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Batch& one, const Batch& other) { return same_bytes(one, other); });
 }
 
 std::vector<std::pair<std::string, std::string>> property_map(std::string_view text) {
