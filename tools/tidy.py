@@ -34,6 +34,7 @@ INCLUDES = {
                       "storage/rolled", "format/kafka"],
     "storage/rocketmq": [*BASICS, "fs", "record", "storage/store.h", "storage/filelog",
                          "format/rocketmq"],
+    "storage/rocksdb": [*BASICS, "fs", "storage/filelog/ordered_index.h"],
     "storage/segment": [*BASICS, "fs", "record", "storage/store.h", "storage/filelog",
                         "storage/rolled", "format/segment"],
     "replication": ["base", "record"],

@@ -253,6 +253,17 @@ struct SharedLogConfig {
   std::string store_host = "127.0.0.1:10911";        // address and port in message ids
 };
 
+// What the segment layout needs from above: who may write a partition's next segment is decided
+// by the metadata service, the broker asks it. Thread-safe.
+class SegmentGrants {
+ public:
+  virtual ~SegmentGrants() = default;
+  // May segment `number` of the partition begin at `start`, the one before it being sealed there?
+  // Asked ahead where waiting is allowed, and, when a file is full before there was an answer, by
+  // the append itself: it answers at once. would_block: not decided yet. Any other error: refused.
+  virtual Result<void> grant(const TopicPartition& id, std::int64_t number, Offset start) = 0;
+};
+
 struct StoreConfig {
   std::string directory;          // the layout's own: DATA/kafka
   std::string sidecar_directory;  // DATA/sidecar
@@ -262,6 +273,7 @@ struct StoreConfig {
   LogConfig defaults;                 // for directories found without settings
   std::size_t recovery_threads = 1;   // that open() may use
   SharedLogConfig shared;
+  SegmentGrants* segment_grants = nullptr;  // not owned; null: every segment is granted
 };
 
 struct Opened {

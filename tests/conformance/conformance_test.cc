@@ -7,8 +7,10 @@
 #include "format/transcode/transcode.h"
 #include "fs/sim_file_system.h"
 #include "model_store.h"
+#include "storage/filelog/memory_index.h"
 #include "storage/kafka/store.h"
 #include "storage/rocketmq/store.h"
+#include "storage/segment/store.h"
 
 // What every engine promises, whatever its shape. The models go through the same suite: the
 // interface is proved on a log per partition and on one shared log.
@@ -104,6 +106,27 @@ class RocketmqBench final : public DiskBench {
   }
   Result<std::vector<Batch>> to_kafka(std::vector<Batch> native) override {
     return format::rocketmq_to_kafka(native, {});
+  }
+};
+
+class SegmentBench final : public DiskBench {
+ public:
+  SegmentBench() : DiskBench(&SegmentBench::open_store) { config.directory = "/data/segment"; }
+  Batch to_native(Batch kafka, const TopicPartition&) override {
+    auto native = format::kafka_to_segment(kafka, {});
+    EXPECT_TRUE(native) << native.error().to_string();
+    return native ? std::move(*native) : Batch();
+  }
+  Result<std::vector<Batch>> to_kafka(std::vector<Batch> native) override {
+    return format::segment_to_kafka(native, {});
+  }
+
+ private:
+  static Result<storage::Opened> open_store(fs::FileSystem& fs, const Clock& clock,
+                                            const storage::StoreConfig& config) {
+    return storage::segment::SegmentStore::open(
+        fs, clock, config,
+        [&fs](const std::string& directory) { return storage::open_memory_index(fs, directory); });
   }
 };
 
@@ -298,7 +321,7 @@ TEST_P(Conformance, a_read_may_begin_inside_a_batch_and_gets_its_frame_whole) {
   append(*log, {"1", "2", "3"});
   const auto batches = *log->read(Offset(1), all(*log));
   // A frame is the whole batch, or a single record where the layout knows no batches.
-  const bool single = store_->traits().native == BatchFormat::rocketmq;
+  const bool single = store_->traits().native != BatchFormat::kafka;  // a frame a record
   EXPECT_EQ(batches.front().info.first, Offset(single ? 1 : 0));
   EXPECT_EQ(batches.back().info.last, Offset(2));
 }
@@ -490,12 +513,14 @@ std::unique_ptr<Bench> separate_model() {
 std::unique_ptr<Bench> shared_model() { return std::make_unique<ModelBench>(Shape::shared_log); }
 std::unique_ptr<Bench> kafka_engine() { return std::make_unique<KafkaBench>(); }
 std::unique_ptr<Bench> rocketmq_engine() { return std::make_unique<RocketmqBench>(); }
+std::unique_ptr<Bench> segment_engine() { return std::make_unique<SegmentBench>(); }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Conformance,
                          ::testing::Values(Engine{"model_log_per_partition", separate_model},
                                            Engine{"model_shared_log", shared_model},
                                            Engine{"kafka", kafka_engine},
-                                           Engine{"rocketmq", rocketmq_engine}),
+                                           Engine{"rocketmq", rocketmq_engine},
+                                           Engine{"segment", segment_engine}),
                          [](const auto& engine) { return engine.param.name; });
 
 }  // namespace

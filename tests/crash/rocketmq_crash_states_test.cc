@@ -1,5 +1,6 @@
 #include "crash_states.h"
 #include "format/transcode/transcode.h"
+#include "shared_log_check.h"
 #include "storage/rocketmq/store.h"
 
 // Every legal crash state of random workloads over the shared commit log.
@@ -24,6 +25,9 @@ WorkloadEngine rocketmq_engine() {
   };
   engine.to_kafka = [](std::vector<Batch> batches) {
     return format::rocketmq_to_kafka(batches, {});
+  };
+  engine.check_layout = [config = engine.config](fs::FileSystem& disk, storage::Store& store) {
+    return check_shared_log(disk, store, config);
   };
   return engine;
 }

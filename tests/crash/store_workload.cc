@@ -1,5 +1,7 @@
 #include "store_workload.h"
 
+#include <algorithm>
+
 #include "format/kafka/records.h"
 #include "storage/kafka/store.h"
 
@@ -9,6 +11,7 @@ namespace {
 constexpr std::int64_t producer_id = 77;
 constexpr int partitions = 3;
 
+// Some have a key, of a few: there is more than one record of each, and many collide.
 Batch make_batch(const std::vector<std::string>& values, const ProducerStamp& producer,
                  Timestamp now) {
   format::kafka::BatchOptions options;
@@ -20,6 +23,8 @@ Batch make_batch(const std::vector<std::string>& values, const ProducerStamp& pr
     Record record;
     record.timestamp = now;
     record.value = as_bytes(value);
+    const std::string key = "k" + std::to_string(value.size() % 4);
+    if (value.size() % 3 != 0) record.key = as_bytes(key);
     POLYLOG_ASSERT(builder.add(record));
   }
   Batch batch;
@@ -51,35 +56,6 @@ WorkloadEngine kafka_engine() {
   return engine;
 }
 
-// All records from the log start on, as (offset, value).
-Result<std::map<std::int64_t, std::string>> StoreWorkload::read_all(
-    const storage::PartitionLog& log) const {
-  std::map<std::int64_t, std::string> records;
-  const OffsetRange range = log.offsets();
-  storage::ReadLimits limits;
-  limits.bytes_max = 4096;
-  limits.end = range.end;
-  limits.first_whole = true;
-  for (Offset at = range.start; at < range.end;) {
-    POLYLOG_ASSIGN(batches, log.read(at, limits));
-    if (batches.empty()) break;
-    POLYLOG_ASSIGN(shown, engine_.to_kafka(std::move(batches)));
-    for (const Batch& batch : shown) {
-      POLYLOG_TRY(format::kafka::for_each_batch(
-          batch.bytes.view(), [&](const format::kafka::BatchHeader&, ByteView whole) {
-            return format::kafka::for_each_record(whole, 1 << 20, [&](const Record& record) {
-              if (record.offset >= range.start) {
-                records[record.offset.value()] = std::string(as_text(*record.value));
-              }
-              return true;
-            });
-          }));
-      at = batch.info.last + 1;
-    }
-  }
-  return records;
-}
-
 StoreWorkload::StoreWorkload(WorkloadEngine engine, std::uint64_t seed)
     : engine_(std::move(engine)), random_(seed) {}
 
@@ -100,16 +76,17 @@ void StoreWorkload::step() {
   const TopicPartition id = pick();
   const std::uint64_t choice = random_() % 100;
   if (!live_.contains(id)) return create(id);
-  if (choice < 40) return append(id);
-  if (choice < 60) return write(id);
-  if (choice < 85) return sync(choice < 70);
-  if (choice < 90) {
-    // Progress files may fail to be written: they are lower bounds.
-    if (auto done = store_->checkpoint(); !done) return;
-    return;
-  }
-  if (choice < 94) return advance(id);
-  if (choice < 98) return retain(id);
+  const std::shared_ptr<storage::Log> log = live_[id].log->log();
+  if (choice < 36) return append(id);
+  if (choice < 52) return write(log);
+  if (choice < 72) return sync(choice < 60);
+  // Progress files and indexes may fail to be written: they are lower bounds, or made anew.
+  if (choice < 76) return static_cast<void>(store_->checkpoint());
+  if (choice < 80) return static_cast<void>(store_->tend(clock_.now()));
+  if (choice < 84) return advance(id);
+  if (choice < 86) return retain(id);
+  if (choice < 90) return begin_epoch(log, logs_[log.get()].epoch + 1);
+  if (choice < 96) return truncate(log);
   return remove(id);
 }
 
@@ -120,6 +97,7 @@ void StoreWorkload::create(const TopicPartition& id) {
   topic.bytes[15] = static_cast<std::uint8_t>(++topics_);
   Expected& expected = expected_[id];
   if (!expected.maybe_gone && expected.exists) return;  // a removal failed half-way: leave it
+  expected.removed = false;
   const auto made = store_->create(id, topic, log_config());
   if (!made) {
     expected.maybe_gone = true;
@@ -129,11 +107,20 @@ void StoreWorkload::create(const TopicPartition& id) {
   expected.topic = topic;
   Live live;
   live.log = *made;
-  if (!live.log->log()->begin_epoch(LeaderEpoch(0))) {
-    expected.maybe_gone = true;  // made, perhaps, and never used
-    return;
-  }
+  const std::shared_ptr<storage::Log> log = live.log->log();
   live_[id] = std::move(live);
+  if (!store_->traits().shared_log) logs_[log.get()] = LiveLog();
+  begin_epoch(log, std::max(logs_[log.get()].epoch, LeaderEpoch(0)));
+  if (logs_[log.get()].epoch != no_epoch) return;
+  expected.maybe_gone = true;  // made, perhaps, and never used
+  live_.erase(id);
+}
+
+void StoreWorkload::begin_epoch(const std::shared_ptr<storage::Log>& log, LeaderEpoch epoch) {
+  write(log);  // nothing may be staged
+  LiveLog& state = logs_[log.get()];
+  const bool begun = log->begin_epoch(epoch).has_value();
+  state.epoch = begun ? epoch : state.epoch;
 }
 
 void StoreWorkload::append(const TopicPartition& id) {
@@ -148,7 +135,12 @@ void StoreWorkload::append(const TopicPartition& id) {
   if (random_() % 2 == 0) {
     producer = {ProducerId(producer_id), 0, live.next_sequence, live.next_sequence + count - 1};
   }
-  Batch batch = engine_.to_native(make_batch(values, producer, clock_.now()), id);
+  Batch batch = make_batch(values, producer, clock_.now());
+  if (!live.failed &&
+      live.log->check_producer(batch.info).verdict != ProducerState::Verdict::accept) {
+    wrong_ = "a batch of the producer that is next in order is not accepted";
+  }
+  batch = engine_.to_native(std::move(batch), id);
   const auto staged = live.log->append(std::move(batch));
   note_written();  // append() may have rolled, which writes what was staged before
   if (!staged) {
@@ -162,12 +154,14 @@ void StoreWorkload::append(const TopicPartition& id) {
     return;
   }
   if (producer.id != no_producer) live.next_sequence += count;
+  const std::int64_t first = staged->offsets.start.value();
+  const auto sent = std::make_shared<const Sent>(Sent{first, values, producer});
   for (std::int32_t i = 0; i < count; ++i) {
-    const std::int64_t offset = staged->offsets.start.value() + i;
     const std::string& value = values[static_cast<std::size_t>(i)];
-    expected.written[offset].insert(value);
-    live.staged.push_back({offset, Written{value, producer}});
-    expected.maybe[offset] = Written{value, producer};
+    const Written written{value, producer, logs_[live.log->log().get()].epoch};
+    expected.written[first + i][value] = sent;
+    expected.maybe[first + i] = written;
+    live.staged.push_back({first + i, written, staged->end});
   }
 }
 
@@ -175,8 +169,10 @@ void StoreWorkload::note_written() {
   for (auto& [id, live] : live_) {
     Expected& expected = expected_[id];
     const std::int64_t end = live.log->offsets().end.value();
-    while (!live.staged.empty() && live.staged.front().first < end) {
-      expected.latest[live.staged.front().first] = live.staged.front().second;
+    std::vector<LogPosition>& ends = logs_[live.log->log().get()].ends;
+    while (!live.staged.empty() && live.staged.front().offset < end) {
+      expected.latest[live.staged.front().offset] = live.staged.front().written;
+      ends.push_back(live.staged.front().end);
       live.staged.erase(live.staged.begin());
     }
     expected.end = std::max(expected.end, end);
@@ -199,24 +195,60 @@ void StoreWorkload::resume_sequence(Live& live, const Expected& expected) {
   }
 }
 
-void StoreWorkload::write(const TopicPartition& id) {
-  const std::shared_ptr<storage::Log> log = live_[id].log->log();
-  const auto wrote = log->write_staged();
+void StoreWorkload::write(const std::shared_ptr<storage::Log>& log) {
+  const bool wrote = log->write_staged().has_value();
   note_written();
-  if (!wrote) resume_sequence(live_[id], expected_[id]);
   nothing_staged(log.get());
+  if (wrote) return;
+  for (auto& [id, live] : live_) {
+    if (live.log->log() == log) resume_sequence(live, expected_[id]);
+  }
+}
+
+// What a round that begins now makes durable of a partition, besides its records.
+StoreWorkload::Promise StoreWorkload::promise_of(const TopicPartition& id) const {
+  Promise promise;
+  const Live& live = live_.at(id);
+  promise.cut = expected_.at(id).cut;
+  const LeaderEpoch latest = logs_.at(live.log->log().get()).epoch;
+  for (LeaderEpoch epoch(0); epoch < latest; epoch += 1) {
+    const EpochEnd end = live.log->end_of_epoch(epoch);
+    // With a record behind it, it can't move any more.
+    if (end.end.value() < live.log->offsets().end.value()) promise.epoch_ends[epoch] = end;
+  }
+  return promise;
+}
+
+void StoreWorkload::keep(const TopicPartition& id, const Promise& promise, LogPosition end) {
+  Expected& expected = expected_[id];
+  expected.exists = true;
+  expected.acked_end = std::max(expected.acked_end, live_[id].log->offset_at(end).value());
+  if (expected.acked_end > 0 && expected.latest.contains(expected.acked_end - 1)) {
+    expected.epoch_min =
+        std::max(expected.epoch_min, expected.latest[expected.acked_end - 1].epoch);
+  }
+  for (const auto& [epoch, epoch_end] : promise.epoch_ends) expected.epoch_ends[epoch] = epoch_end;
+  for (const Expected::Cut& cut : promise.cut) {
+    const auto& [offset, value] = cut;
+    expected.written[offset].erase(value);
+    const auto maybe = expected.maybe.find(offset);
+    if (maybe != expected.maybe.end() && maybe->second.value == value) expected.maybe.erase(maybe);
+    std::erase(expected.cut, cut);
+  }
 }
 
 // One round over every log; with writes in between that the round must not claim to cover.
 void StoreWorkload::sync(bool write_between) {
+  std::map<TopicPartition, Promise> promises;
   std::vector<storage::DirtyLog> round;
   for (auto& [id, live] : live_) {
+    promises[id] = promise_of(id);
     auto dirty = live.log->log()->dirty();
     if (dirty && *dirty) round.push_back(std::move(**dirty));
   }
   if (write_between) {
     append(live_.begin()->first);
-    write(live_.begin()->first);
+    write(live_.begin()->second.log->log());
   }
   Result<void> synced;
   for (const storage::DirtyLog& dirty : round) {
@@ -231,23 +263,54 @@ void StoreWorkload::sync(bool write_between) {
     dirty.log->settled(dirty, synced.has_value());
     for (auto& [id, live] : live_) {
       if (live.log->log() != dirty.log) continue;
-      if (!synced) {
-        live.failed = true;
-        continue;
-      }
-      Expected& expected = expected_[id];
-      expected.exists = true;
-      expected.acked_end = std::max(expected.acked_end, live.log->offset_at(dirty.end).value());
+      live.failed = live.failed || !synced;
+      if (synced) keep(id, promises[id], dirty.end);
+    }
+  }
+}
+
+// To a place that no reader has seen beyond: a whole number of appends, above the durable end.
+void StoreWorkload::truncate(const std::shared_ptr<storage::Log>& log) {
+  write(log);  // nothing may be staged
+  LiveLog& state = logs_[log.get()];
+  std::vector<LogPosition> ends{log->durable_end()};
+  for (const LogPosition end : state.ends) {
+    if (end > ends.front() && end <= log->end()) ends.push_back(end);
+  }
+  const LogPosition to = ends[random_() % ends.size()];
+  const bool surely = log->truncate(to).has_value();
+  std::erase_if(state.ends, [&](LogPosition end) { return end > to; });
+  note_cut(log.get(), surely);
+  // Where the epoch began may be gone: it begins here.
+  begin_epoch(log, state.epoch);
+}
+
+void StoreWorkload::note_cut(const storage::Log* log, bool surely) {
+  for (auto& [id, live] : live_) {
+    if (live.log->log().get() != log) continue;
+    Expected& expected = expected_[id];
+    expected.end = live.log->offsets().end.value();
+    if (expected.end < expected.acked_end) wrong_ = "a truncation took what had been shown";
+    expected.latest.erase(expected.latest.lower_bound(expected.end), expected.latest.end());
+    resume_sequence(live, expected);
+    if (!surely) continue;
+    for (auto at = expected.written.lower_bound(expected.end); at != expected.written.end(); ++at) {
+      for (const auto& [value, sent] : at->second) expected.cut.emplace_back(at->first, value);
     }
   }
 }
 
 void StoreWorkload::remove(const TopicPartition& id) {
+  const Uuid topic = expected_[id].topic;
   expected_[id].maybe_gone = true;
   const std::shared_ptr<storage::Log> log = live_[id].log->log();
   live_.erase(id);
   // Removal is acknowledged by its return; until then the partition may be there or not.
-  if (store_->remove(id)) expected_[id] = Expected();
+  if (store_->remove(id)) {
+    expected_[id] = Expected();
+    expected_[id].removed = true;
+    removed_topics_.push_back(topic);
+  }
   // In a shared log a removal writes what others had staged.
   if (!store_->traits().shared_log) return;
   note_written();
@@ -270,105 +333,6 @@ void StoreWorkload::retain(const TopicPartition& id) {
   Expected& expected = expected_[id];
   // Only what lies below the log start may go: time and size have no limit here.
   if (store_->retain(id, Offset(expected.acked_end), clock_.now())) return;
-}
-
-std::string StoreWorkload::check(fs::SimFileSystem& disk) {
-  live_.clear();
-  store_.reset();
-  auto opened = engine_.open(disk, clock_, engine_.config);
-  if (!opened) return "does not open: " + opened.error().to_string();
-  for (const auto& [id, expected] : expected_) {
-    std::string wrong = check_partition(*opened->store, id, expected);
-    if (!wrong.empty()) {
-      for (const std::string& note : opened->recovery.notes) wrong += "\n  note: " + note;
-      return id.topic + "-" + std::to_string(id.partition) + ": " + wrong;
-    }
-  }
-  return {};
-}
-
-std::string StoreWorkload::check_partition(storage::Store& store, const TopicPartition& id,
-                                           const Expected& expected) {
-  const auto log = store.find(id);
-  if (log == nullptr) {
-    return expected.exists && !expected.maybe_gone ? "gone" : std::string();
-  }
-  if (store.topic_id(id) != expected.topic) {
-    return expected.exists && !expected.maybe_gone ? "another topic's files" : std::string();
-  }
-  const OffsetRange range = log->offsets();
-  if (range.end.value() < expected.acked_end && !expected.maybe_gone) {
-    return "ends at " + std::to_string(range.end.value()) + ", acknowledged up to " +
-           std::to_string(expected.acked_end);
-  }
-  if (range.start.value() < expected.start_min && !expected.maybe_gone) {
-    return "starts at " + std::to_string(range.start.value()) + ", deleted up to " +
-           std::to_string(expected.start_min);
-  }
-  if (range.start.value() > expected.start_max) {
-    return "starts at " + std::to_string(range.start.value()) + ", nobody asked for more than " +
-           std::to_string(expected.start_max);
-  }
-  std::string wrong = check_records(*log, expected);
-  if (wrong.empty() && !expected.maybe_gone) wrong = check_producers(*log, expected);
-  return wrong;
-}
-
-std::string StoreWorkload::check_records(const storage::PartitionLog& log,
-                                         const Expected& expected) {
-  const auto records = read_all(log);
-  if (!records) return "does not read: " + records.error().to_string();
-  for (std::int64_t at = log.offsets().start.value(); at < log.offsets().end.value(); ++at) {
-    const auto record = records->find(at);
-    if (record == records->end()) {
-      // Above what was acknowledged a hole may be left where a lost write was.
-      if (at >= expected.acked_end) continue;
-      return "nothing at offset " + std::to_string(at);
-    }
-    if (at < expected.acked_end) {
-      const auto latest = expected.latest.find(at);
-      if (latest == expected.latest.end() || latest->second.value != record->second) {
-        return "offset " + std::to_string(at) + " was shown and holds another record now";
-      }
-    } else if (const auto ever = expected.written.find(at);
-               ever == expected.written.end() || !ever->second.contains(record->second)) {
-      return "offset " + std::to_string(at) + " holds what nobody wrote there";
-    }
-  }
-  return {};
-}
-
-// Batches of the producer that may be in the log behind `offset`.
-std::size_t StoreWorkload::newer_batches(const Expected& expected, std::int64_t offset) {
-  std::set<std::int32_t> sequences;
-  for (auto item = expected.maybe.upper_bound(offset); item != expected.maybe.end(); ++item) {
-    if (item->second.producer.id == no_producer) continue;
-    sequences.insert(item->second.producer.first_sequence);
-  }
-  return sequences.size();
-}
-
-std::string StoreWorkload::check_producers(const storage::PartitionLog& log,
-                                           const Expected& expected) {
-  // The last acknowledged batch of the producer must be recognised when it is sent again, as
-  // long as its records are there.
-  const auto last_acked = expected.latest.lower_bound(expected.acked_end);
-  for (auto item = std::make_reverse_iterator(last_acked); item != expected.latest.rend(); ++item) {
-    const ProducerStamp& stamp = item->second.producer;
-    if (stamp.id == no_producer) continue;
-    if (item->first < log.offsets().start.value()) return {};
-    if (newer_batches(expected, item->first) >= ProducerState::batches_kept) return {};
-    BatchInfo again;
-    again.producer = stamp;
-    const auto verdict = log.check_producer(again);
-    if (verdict.verdict != ProducerState::Verdict::duplicate ||
-        verdict.original.end.value() != item->first + 1) {
-      return "the batch ending at offset " + std::to_string(item->first) +
-             " is not recognised as a duplicate";
-    }
-    return {};
-  }
-  return {};
 }
 
 }  // namespace polylog::crash

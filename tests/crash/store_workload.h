@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,23 +17,38 @@
 // is acknowledged must be there after any crash, and what readers could see must never change.
 namespace polylog::crash {
 
+// What one append() carried.
+struct Sent {
+  std::int64_t first = 0;  // offset of the first value
+  std::vector<std::string> values;
+  ProducerStamp producer;
+};
+
 struct Written {
   std::string value;
   ProducerStamp producer;
+  LeaderEpoch epoch;
 };
 
 // What is known of one partition from outside.
 struct Expected {
+  using Cut = std::pair<std::int64_t, std::string>;  // offset, value
+
   Uuid topic;
-  std::map<std::int64_t, std::set<std::string>> written;  // offset -> values ever staged there
-  std::map<std::int64_t, Written> latest;                 // offset -> what is there now
-  std::map<std::int64_t, Written> maybe;                  // offset -> what was staged there last
-  std::int64_t acked_end = 0;                             // durable: shown to readers
-  std::int64_t end = 0;                                   // written
-  std::int64_t start_min = 0;                             // the log start acknowledged
+  // offset -> values that were staged there and may be there -> what they came with
+  std::map<std::int64_t, std::map<std::string, std::shared_ptr<const Sent>>> written;
+  std::map<std::int64_t, Written> latest;      // offset -> what is there now
+  std::map<std::int64_t, Written> maybe;       // offset -> what was staged there last
+  std::map<LeaderEpoch, EpochEnd> epoch_ends;  // of epochs that are over, durable
+  LeaderEpoch epoch_min = no_epoch;            // the latest one that an acknowledged record has
+  std::vector<Cut> cut;        // truncated; may come back until a sync round covers the truncation
+  std::int64_t acked_end = 0;  // durable: shown to readers
+  std::int64_t end = 0;        // written
+  std::int64_t start_min = 0;  // the log start acknowledged
   std::int64_t start_max = 0;  // the log start asked for, acknowledged or not
   bool exists = false;         // creation acknowledged by a first round
   bool maybe_gone = false;     // a removal was begun
+  bool removed = false;        // a removal was acknowledged, and nothing was begun since
 };
 
 // The engine a workload runs on. Batches are made and compared in Kafka's form.
@@ -43,6 +58,9 @@ struct WorkloadEngine {
   // Identity where the engine's own form is Kafka's.
   std::function<Batch(Batch kafka, const TopicPartition& id)> to_native;
   std::function<Result<std::vector<Batch>>(std::vector<Batch> native)> to_kafka;
+  // What the layout's files must say of an open store, whatever happened before; says what is
+  // wrong. Empty: the layout has no such check.
+  std::function<std::string(fs::FileSystem& disk, storage::Store& store)> check_layout;
 };
 WorkloadEngine kafka_engine();
 
@@ -54,17 +72,32 @@ class StoreWorkload {
   // power goes. Errors of single operations are part of the workload.
   void run(fs::SimFileSystem& disk, int operations);
 
-  // Opens the store again on a crashed disk and checks every promise. Returns what is wrong, or
-  // an empty string.
-  std::string check(fs::SimFileSystem& disk);
+  // Opens the store again on a crashed disk and checks every promise; with `go_on` also that it
+  // takes new records and finds them. Returns what is wrong, or an empty string.
+  std::string check(fs::SimFileSystem& disk, bool go_on);
 
  private:
+  struct Staged {
+    std::int64_t offset;
+    Written written;
+    LogPosition end;  // of the whole append
+  };
   struct Live {
     std::shared_ptr<storage::PartitionLog> log;
     std::int32_t next_sequence = 0;
-    std::vector<std::pair<std::int64_t, Written>> staged;
+    std::vector<Staged> staged;
     bool failed = false;
   };
+  struct LiveLog {
+    LeaderEpoch epoch = no_epoch;
+    std::vector<LogPosition> ends;  // of what was written: where it may be truncated
+  };
+  // What a sync round promises once it has succeeded.
+  struct Promise {
+    std::map<LeaderEpoch, EpochEnd> epoch_ends;
+    std::vector<Expected::Cut> cut;
+  };
+  using Records = std::map<std::int64_t, std::pair<std::string, LeaderEpoch>>;
 
   void step();
   void create(const TopicPartition& id);
@@ -74,18 +107,34 @@ class StoreWorkload {
   void note_written();
   // Nothing of `log` is staged any more: a write took it, or failed and dropped it.
   void nothing_staged(const storage::Log* log);
-  void write(const TopicPartition& id);
+  void write(const std::shared_ptr<storage::Log>& log);
+  void begin_epoch(const std::shared_ptr<storage::Log>& log, LeaderEpoch epoch);
   void sync(bool write_between);
+  Promise promise_of(const TopicPartition& id) const;
+  void keep(const TopicPartition& id, const Promise& promise, LogPosition end);
+  void truncate(const std::shared_ptr<storage::Log>& log);
+  void note_cut(const storage::Log* log, bool surely);
   void remove(const TopicPartition& id);
   void advance(const TopicPartition& id);
   void retain(const TopicPartition& id);
   TopicPartition pick();
+
+  std::string check_partitions(storage::Store& store) const;
   std::string check_partition(storage::Store& store, const TopicPartition& id,
-                              const Expected& expected);
-  std::string check_records(const storage::PartitionLog& log, const Expected& expected);
-  Result<std::map<std::int64_t, std::string>> read_all(const storage::PartitionLog& log) const;
+                              const Expected& expected) const;
+  std::string check_records(const storage::PartitionLog& log, const Expected& expected) const;
+  static std::string check_record(std::int64_t at, const Records& records,
+                                  const Expected& expected);
+  static std::string check_whole(std::int64_t at, const Records& records, std::int64_t start,
+                                 const Expected& expected);
+  static std::string check_next(const storage::PartitionLog& log, const Records& records,
+                                const Expected& expected);
+  static std::string check_epochs(const storage::PartitionLog& log, const Expected& expected);
+  Result<Records> read_all(const storage::PartitionLog& log) const;
   static std::size_t newer_batches(const Expected& expected, std::int64_t offset);
-  std::string check_producers(const storage::PartitionLog& log, const Expected& expected);
+  static std::string check_producers(const storage::PartitionLog& log, const Expected& expected);
+  std::string go_on(storage::Store& store) const;
+  std::string append_one(storage::PartitionLog& log, const TopicPartition& id) const;
 
   const WorkloadEngine engine_;
   std::mt19937_64 random_;
@@ -93,7 +142,10 @@ class StoreWorkload {
   fs::SimFileSystem* disk_ = nullptr;
   std::unique_ptr<storage::Store> store_;
   std::map<TopicPartition, Live> live_;
+  std::map<const storage::Log*, LiveLog> logs_;
   std::map<TopicPartition, Expected> expected_;
+  std::vector<Uuid> removed_topics_;
+  std::string wrong_;  // found while it ran
   int counter_ = 0;
   int topics_ = 0;
 };

@@ -1,5 +1,6 @@
 """BR-29: a full disk stops writers with a retriable error and nobody else; the broker starts on
-it, deleting a topic frees it, writes resume by themselves."""
+it, and writes resume by themselves once there is room: in the kafka layout by deleting a topic, in
+a shared log, whose files go by age alone, by what else the disk holds."""
 
 import shutil
 import time
@@ -10,6 +11,7 @@ import brokers
 import clients
 import kafka_log
 import kafka_wire
+import rocketmq_store
 import testbed
 from disks import LoopDisk
 from record_batch import encode_batch
@@ -21,14 +23,14 @@ DELETE_DELAY_MS = 200
 
 
 class DiskFull(unittest.TestCase):
+    settings = {"log.segment.delete.delay.ms": DELETE_DELAY_MS, "log.segment.bytes": 4 << 20}
+
     def setUp(self):
         folder = testbed.scratch_folder("DiskFull")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         self.disk = LoopDisk(folder, DISK)
         self.addCleanup(self.disk.close)
-        self.broker = brokers.broker_under_test(
-            self.disk.mount_point / "data",
-            {"log.segment.delete.delay.ms": DELETE_DELAY_MS, "log.segment.bytes": 4 << 20})
+        self.broker = brokers.broker_under_test(self.disk.mount_point / "data", self.settings)
         self.broker.output = folder / "broker.out"
         self.addCleanup(self.broker.close)
         self.broker.start()
@@ -77,7 +79,14 @@ class DiskFull(unittest.TestCase):
             with self.subTest(cycle=cycle):
                 self.one_cycle(filler)
         self.broker.stop()
+        self.assert_well_formed()
+
+    def assert_well_formed(self):
         self.assertEqual(kafka_log.check_log_dir(self.broker.log_dir, decode=False), [])
+
+    def make_room(self, connection, filler):
+        self.assertEqual(connection.delete_topic(filler), 0)
+        del self.acked[filler]
 
     def one_cycle(self, filler):
         with self.broker.connect() as connection:
@@ -96,14 +105,32 @@ class DiskFull(unittest.TestCase):
         self.broker.start()
         self.assert_all_there("started on a full disk after kill -9")
         with self.broker.connect() as connection:
-            self.assertEqual(connection.delete_topic(filler), 0)
-            del self.acked[filler]
+            self.make_room(connection, filler)
             freed = time.monotonic()
             while self.send(connection, "kept", 200_000) != 0:
                 self.assertLess(time.monotonic() - freed, RESUME_SECONDS + DELETE_DELAY_MS / 1000,
                                 "writes did not resume: " + self.broker.tail())
                 time.sleep(0.05)
-        self.assert_all_there("after the deletion")
+        self.assert_all_there("after there was room again")
+
+
+@unittest.skipIf(brokers.is_kafka(), "Kafka has one layout")
+class DiskFullOnOneSharedLog(DiskFull):
+    sizes = rocketmq_store.Sizes(4 << 20, 60_000, 1000, 20_000)
+    settings = {"polylog.layout": "rocketmq", **sizes.polylog_settings()}
+
+    def setUp(self):
+        super().setUp()
+        for cycle in range(CYCLES):
+            (self.disk.mount_point / f"other-{cycle}").write_bytes(bytes(DISK // 2 // CYCLES))
+
+    def make_room(self, connection, filler):
+        others = sorted(self.disk.mount_point.glob("other-*"))
+        others[0].unlink()
+
+    def assert_well_formed(self):
+        store = rocketmq_store.Store(self.broker.data_dir / "rocketmq", self.sizes)
+        self.assertEqual(store.complaints, [])
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ void encode_all(SidecarState& state, std::uint32_t& next_id, std::vector<std::ui
     add(sidecar_type::mark, encode_mark(mark));
   }
   for (auto& [name, note] : state.logs) {
-    note.id = next_id++;
+    if (note.id == 0) note.id = next_id++;
     add(sidecar_type::begin_log, encode_begin_log(note.id, note.topic, name));
     if (note.config) add(sidecar_type::config, encode_config(note.id, *note.config));
     add(sidecar_type::epoch, encode_epoch(note.id, note.announced));
@@ -185,7 +185,8 @@ Result<void> Sidecar::cut(std::uint32_t id, std::int64_t base, std::uint64_t byt
 Result<void> Sidecar::rewrite(SidecarState& state) {
   const std::lock_guard lock(mutex_);
   std::vector<std::uint8_t> bytes = to_vector(as_bytes(sidecar_magic));
-  std::uint32_t next_id = 1;
+  // Who writes under an id goes on doing so: it means the same log in the new file.
+  std::uint32_t next_id = next_id_;
   encode_all(state, next_id, bytes);
   POLYLOG_TRY(fs::replace_file(fs_, path_, bytes));
   POLYLOG_ASSIGN(file, fs_.open(path_, fs::OpenMode::write));

@@ -126,7 +126,8 @@ class Sidecar {
   Result<void> cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes, LogPosition end);
   Result<void> queue_synced(const TopicPartition& id, const QueueNote& note);
 
-  // Replaces the file by one that says exactly `state` (ids are given anew and written back).
+  // Replaces the file by one that says exactly `state`. A log whose id is 0 gets one, which is
+  // written back; no other log ever had it.
   Result<void> rewrite(SidecarState& state);
   // Says nothing more until the next rewrite.
   void silence();

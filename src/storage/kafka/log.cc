@@ -65,7 +65,7 @@ Result<void> KafkaLog::note_state(const BatchInfo& batch, ByteView frame, DataSe
   if (marker.type != Type::commit && marker.type != Type::abort) return {};
   const auto aborted =
       producers_.end_transaction(batch, marker.type == Type::commit, marker.coordinator_epoch);
-  if (aborted && segment != nullptr) of_kafka(*segment).aborted_pending.push_back(*aborted);
+  if (aborted && segment != nullptr) of_kafka(*segment).note_aborted(*aborted);
   return {};
 }
 

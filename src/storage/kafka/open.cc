@@ -161,6 +161,18 @@ class StoreOpening {
     }
   }
 
+  // At a clean stop the sidecar names every topic; another one in the file, then, is damage.
+  Result<void> check_topic(const TopicPartition& id, Uuid& topic, Recovery& report) const {
+    const auto note = state_.logs.find(format::kafka::partition_directory_name(id));
+    if (!believe_ || !clean_ || note == state_.logs.end() || note->second.topic == topic) return {};
+    const std::string path =
+        fs::join(store_->directory_of(id), format::kafka::partition_metadata_file);
+    report.notes.push_back(path + " says topic " + topic.to_string() + ", the sidecar says " +
+                           note->second.topic.to_string() + "; it is made anew");
+    topic = note->second.topic;
+    return fs::replace_file(fs_, path, as_bytes(format::kafka::format_partition_metadata(topic)));
+  }
+
   Result<std::shared_ptr<KafkaLog>> load_partition(const TopicPartition& id,
                                                    Recovery& report) const {
     const std::string directory = store_->directory_of(id);
@@ -168,6 +180,7 @@ class StoreOpening {
                    fs::read_file(fs_, fs::join(directory, format::kafka::partition_metadata_file),
                                  checkpoint_bytes_max));
     POLYLOG_ASSIGN(topic, format::kafka::parse_partition_metadata(as_text(bytes)));
+    POLYLOG_TRY(check_topic(id, topic, report));
     LogConfig config = config_.defaults;
     KafkaLog::Evidence evidence;
     evidence.clean = clean_;
@@ -184,6 +197,10 @@ class StoreOpening {
     }
     if (const auto at = log_starts_.find(id); at != log_starts_.end()) {
       evidence.log_start = at->second;
+    }
+    const auto start = state_.queues.find(id);
+    if (evidence.note != nullptr && start != state_.queues.end() && start->second.topic == topic) {
+      evidence.log_start = start->second.start;
     }
     auto log = std::make_shared<KafkaLog>(store_->context_, id, topic, directory, config);
     POLYLOG_TRY(log->recover(evidence, report));

@@ -72,39 +72,51 @@ std::string Segment::path(SegmentFile file) const {
 
 void Segment::note_frame(const BatchInfo& batch, std::uint64_t position, std::uint64_t bytes,
                          const LogConfig& config) {
+  const std::lock_guard lock(entries_mutex_);
   if (position == 0) first_timestamp = batch.max_timestamp;
   if (batch.max_timestamp > max_timestamp) {
     max_timestamp = batch.max_timestamp;
     max_timestamp_offset = batch.last.value();
   }
-  if (bytes_since_index > static_cast<std::uint64_t>(config.index_interval_bytes)) {
-    index_pending.push_back({static_cast<std::int32_t>(batch.last.value() - base),
-                             static_cast<std::int32_t>(position)});
-    close_index();
-    bytes_since_index = 0;
+  if (bytes_since_index_ > static_cast<std::uint64_t>(config.index_interval_bytes)) {
+    index_pending_.push_back({static_cast<std::int32_t>(batch.last.value() - base),
+                              static_cast<std::int32_t>(position)});
+    close_index_locked();
+    bytes_since_index_ = 0;
   }
-  bytes_since_index += bytes;
+  bytes_since_index_ += bytes;
+}
+
+void Segment::note_aborted(const AbortedTransaction& transaction) {
+  const std::lock_guard lock(entries_mutex_);
+  aborted_pending_.push_back(transaction);
 }
 
 void Segment::close_index() {
+  const std::lock_guard lock(entries_mutex_);
+  close_index_locked();
+}
+
+void Segment::close_index_locked() {
   // REQUIRES the last entry to be known: loaded with the segment, kept up to date since.
   POLYLOG_ASSERT(last_time.has_value());
   if (max_timestamp.value() <= last_time->timestamp) return;
   last_time =
       TimeIndexEntry{max_timestamp.value(), static_cast<std::int32_t>(max_timestamp_offset - base)};
-  time_pending.push_back(*last_time);
+  time_pending_.push_back(*last_time);
 }
 
 bool Segment::index_full(const LogConfig& config) const {
   const auto index_max = static_cast<std::size_t>(config.segment_index_bytes) / index_entry_bytes;
   const auto time_max = static_cast<std::size_t>(config.segment_index_bytes) / time_entry_bytes;
-  return index_entries + index_pending.size() >= index_max ||
-         time_entries + time_pending.size() + 1 >= time_max;
+  return index_entries + index_pending_.size() >= index_max ||
+         time_entries + time_pending_.size() + 1 >= time_max;
 }
 
 Segment::Unsaved Segment::unsaved() const {
-  return {index_entries, time_entries, aborted_entries,
-          index_pending, time_pending, aborted_pending};
+  const std::lock_guard lock(entries_mutex_);
+  return {index_entries,  time_entries,  aborted_entries,
+          index_pending_, time_pending_, aborted_pending_};
 }
 
 Result<std::vector<fs::FilePtr>> Segment::save(const Unsaved& unsaved) {
@@ -133,13 +145,14 @@ Result<std::vector<fs::FilePtr>> Segment::save(const Unsaved& unsaved) {
 }
 
 void Segment::saved(const Unsaved& unsaved) {
+  const std::lock_guard lock(entries_mutex_);
   const auto drop = [](auto& pending, std::size_t count) {
     pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(count));
     if (pending.empty()) pending.shrink_to_fit();
   };
-  drop(index_pending, unsaved.index.size());
-  drop(time_pending, unsaved.time.size());
-  drop(aborted_pending, unsaved.aborted.size());
+  drop(index_pending_, unsaved.index.size());
+  drop(time_pending_, unsaved.time.size());
+  drop(aborted_pending_, unsaved.aborted.size());
   index_entries += static_cast<std::uint32_t>(unsaved.index.size());
   time_entries += static_cast<std::uint32_t>(unsaved.time.size());
   aborted_entries += static_cast<std::uint32_t>(unsaved.aborted.size());
@@ -155,12 +168,17 @@ Result<std::uint32_t> Segment::entries_in(SegmentFile which, std::size_t entry_b
 }
 
 Result<std::optional<OffsetIndexEntry>> Segment::index_floor(std::int64_t relative) const {
-  const auto beyond = std::find_if(index_pending.begin(), index_pending.end(),
-                                   [&](const auto& e) { return e.relative_offset > relative; });
-  if (beyond != index_pending.begin()) return std::optional(*std::prev(beyond));
-  if (index_entries == 0) return std::optional<OffsetIndexEntry>();
+  std::uint32_t count = 0;
+  {
+    const std::lock_guard lock(entries_mutex_);
+    const auto beyond = std::find_if(index_pending_.begin(), index_pending_.end(),
+                                     [&](const auto& e) { return e.relative_offset > relative; });
+    if (beyond != index_pending_.begin()) return std::optional(*std::prev(beyond));
+    count = index_entries;
+  }
+  if (count == 0) return std::optional<OffsetIndexEntry>();
   POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::index)));
-  const FixedEntries entries(*file, index_entry_bytes, index_entries);
+  const FixedEntries entries(*file, index_entry_bytes, count);
   POLYLOG_ASSIGN(at, entries.last_where([&](ByteView bytes) {
     return format::kafka::decode_offset_index_entry(bytes).relative_offset <= relative;
   }));
@@ -185,6 +203,36 @@ Result<std::uint64_t> Segment::locate(std::int64_t offset, std::uint64_t end, bo
   return position;
 }
 
+// The index has no checksum, and lookups pass over a whole segment by its last entry: the batch it
+// names must have that time, or else the batches themselves tell.
+Result<TimeIndexEntry> Segment::confirmed_time(const TimeIndexEntry& last) const {
+  POLYLOG_ASSIGN(file, data());
+  POLYLOG_ASSIGN(position, locate(base + last.relative_offset, size, true));
+  bool same = false;
+  const auto find = [&](const ScanFrame& frame) {
+    const auto header = format::kafka::decode_header(frame.bytes);
+    if (header.last_offset().value() - base < last.relative_offset) return ScanStep::next;
+    same = header.max_timestamp.value() == last.timestamp;
+    return ScanStep::stop;
+  };
+  const FormatDecoder decoder(batch_frames);
+  POLYLOG_TRY(scan(*file, position, size, decoder, size, find).map([](const auto&) {}));
+  if (same) return last;
+  TimeIndexEntry largest{-1, 0};
+  const auto note = [&](const ScanFrame& frame) {
+    if (!format::kafka::crc_matches(frame.bytes)) return ScanStep::corrupt;
+    const auto header = format::kafka::decode_header(frame.bytes);
+    if (header.max_timestamp.value() > largest.timestamp) {
+      largest = {header.max_timestamp.value(),
+                 static_cast<std::int32_t>(header.last_offset().value() - base)};
+    }
+    return ScanStep::next;
+  };
+  POLYLOG_ASSIGN(end, scan(*file, 0, size, decoder, size, note));
+  // Of what lies behind damage nothing but the index tells.
+  return end.position < size && last.timestamp > largest.timestamp ? last : largest;
+}
+
 Result<TimeIndexEntry> Segment::largest_time() const {
   if (!last_time) {
     TimeIndexEntry last{-1, 0};
@@ -193,6 +241,8 @@ Result<TimeIndexEntry> Segment::largest_time() const {
       const FixedEntries entries(*file, time_entry_bytes, time_entries);
       POLYLOG_ASSIGN(bytes, entries.entry(time_entries - 1));
       last = format::kafka::decode_time_index_entry(bytes);
+      POLYLOG_ASSIGN(sure, confirmed_time(last));
+      last = sure;
     }
     last_time = last;
   }
@@ -206,18 +256,30 @@ Result<Timestamp> Segment::largest_timestamp() const {
 }
 
 Result<std::optional<TimeIndexEntry>> Segment::time_entry_floor(Timestamp at) const {
-  const auto beyond = std::find_if(time_pending.begin(), time_pending.end(),
-                                   [&](const auto& e) { return e.timestamp > at.value(); });
-  if (beyond != time_pending.begin()) return std::optional(*std::prev(beyond));
-  if (time_entries == 0) return std::optional<TimeIndexEntry>();
+  std::uint32_t count = 0;
+  {
+    const std::lock_guard lock(entries_mutex_);
+    const auto beyond = std::find_if(time_pending_.begin(), time_pending_.end(),
+                                     [&](const auto& e) { return e.timestamp > at.value(); });
+    if (beyond != time_pending_.begin()) return std::optional(*std::prev(beyond));
+    count = time_entries;
+  }
+  if (count == 0) return std::optional<TimeIndexEntry>();
   POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::timeindex)));
-  const FixedEntries entries(*file, time_entry_bytes, time_entries);
+  const FixedEntries entries(*file, time_entry_bytes, count);
   POLYLOG_ASSIGN(found, entries.last_where([&](ByteView bytes) {
     return format::kafka::decode_time_index_entry(bytes).timestamp <= at.value();
   }));
-  if (!found) return std::optional<TimeIndexEntry>();
+  // The index has no checksum. An entry's claim holds for the one before it, too, so that one is
+  // taken: should either of the two be damaged, the other keeps the answer right.
+  if (!found || *found == 0) return std::optional<TimeIndexEntry>();
   POLYLOG_ASSIGN(bytes, entries.entry(*found));
-  return std::optional(format::kafka::decode_time_index_entry(bytes));
+  POLYLOG_ASSIGN(before_bytes, entries.entry(*found - 1));
+  const TimeIndexEntry entry = format::kafka::decode_time_index_entry(bytes);
+  const TimeIndexEntry before = format::kafka::decode_time_index_entry(before_bytes);
+  const bool rises = before.timestamp <= at.value() && before.relative_offset >= 0 &&
+                     before.relative_offset <= entry.relative_offset;
+  return rises ? std::optional(before) : std::nullopt;
 }
 
 Result<std::int64_t> Segment::time_floor(Timestamp at) const {
@@ -228,17 +290,24 @@ Result<std::int64_t> Segment::time_floor(Timestamp at) const {
 }
 
 Result<std::vector<AbortedTransaction>> Segment::aborted() const {
+  std::uint32_t count = 0;
+  std::vector<AbortedTransaction> pending;
+  {
+    const std::lock_guard lock(entries_mutex_);
+    count = aborted_entries;
+    pending = aborted_pending_;
+  }
   std::vector<AbortedTransaction> all;
-  if (aborted_entries > 0) {
+  if (count > 0) {
     POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::txnindex)));
-    const FixedEntries entries(*file, aborted_entry_bytes, aborted_entries);
-    for (std::uint32_t i = 0; i < aborted_entries; ++i) {
+    const FixedEntries entries(*file, aborted_entry_bytes, count);
+    for (std::uint32_t i = 0; i < count; ++i) {
       POLYLOG_ASSIGN(bytes, entries.entry(i));
       POLYLOG_ASSIGN(entry, format::kafka::decode_transaction_index_entry(bytes));
       all.push_back(entry);
     }
   }
-  all.insert(all.end(), aborted_pending.begin(), aborted_pending.end());
+  all.insert(all.end(), pending.begin(), pending.end());
   return all;
 }
 
@@ -265,14 +334,15 @@ Result<void> Segment::trim_indexes() {
 }
 
 void Segment::forget_indexes() {
+  const std::lock_guard lock(entries_mutex_);
   index_entries = time_entries = aborted_entries = 0;
-  index_pending.clear();
-  time_pending.clear();
-  aborted_pending.clear();
+  index_pending_.clear();
+  time_pending_.clear();
+  aborted_pending_.clear();
   last_time = TimeIndexEntry{-1, 0};
   max_timestamp = first_timestamp = no_timestamp;
   max_timestamp_offset = -1;
-  bytes_since_index = 0;
+  bytes_since_index_ = 0;
 }
 
 Result<std::uint32_t> Segment::aborted_below(std::int64_t offset) const {

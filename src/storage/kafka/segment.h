@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ class BatchFrames final : public FrameFormat {
   Result<BatchInfo> describe(ByteView frame) const override;
   bool carries_epochs() const override { return true; }
   bool crc_matches(ByteView frame) const override;
+  bool crc_covers_place() const override { return false; }  // nor length, magic and epoch
   Result<void> for_each_time(ByteView frame, const VisitTime& visit) const override;
 };
 extern const BatchFrames batch_frames;
@@ -44,7 +46,7 @@ class Segment final : public DataSegment {
   // Adds the closing time index entry, so that the last entry is the segment's true maximum.
   void close_index() override;
   bool has_unsaved_entries() const override {
-    return !index_pending.empty() || !time_pending.empty();
+    return !index_pending_.empty() || !time_pending_.empty();
   }
 
   // --- index files (the log's sync lock held, not its own) ---
@@ -67,6 +69,8 @@ class Segment final : public DataSegment {
   Result<std::int64_t> time_floor(Timestamp at) const override;
   Result<Timestamp> largest_timestamp() const override;
   // Largest timestamp and the last offset of the batch that has it; (-1, base) when none has one.
+  Result<format::kafka::TimeIndexEntry> confirmed_time(
+      const format::kafka::TimeIndexEntry& last) const;
   Result<format::kafka::TimeIndexEntry> largest_time() const;
   Result<std::vector<AbortedTransaction>> aborted() const;
 
@@ -85,19 +89,26 @@ class Segment final : public DataSegment {
   Result<void> remove_files() override;
   void let_go() override;
 
+  void note_aborted(const AbortedTransaction& transaction);
+
   std::uint32_t index_entries = 0, time_entries = 0, aborted_entries = 0;  // in the files
-  std::vector<format::kafka::OffsetIndexEntry> index_pending;
-  std::vector<format::kafka::TimeIndexEntry> time_pending;
-  std::vector<AbortedTransaction> aborted_pending;
-  mutable std::optional<format::kafka::TimeIndexEntry> last_time;  // nullopt: not loaded
-  std::uint64_t bytes_since_index = 0;
+  mutable std::optional<format::kafka::TimeIndexEntry> last_time;          // nullopt: not loaded
 
  private:
   Result<std::optional<format::kafka::OffsetIndexEntry>> index_floor(std::int64_t relative) const;
   Result<std::optional<format::kafka::TimeIndexEntry>> time_entry_floor(Timestamp at) const;
   Result<std::uint32_t> entries_in(format::kafka::SegmentFile which, std::size_t entry_bytes) const;
 
+  void close_index_locked();
+
   const std::string directory_;
+  // Guards the entries that wait, and how many are in the files: readers look at them without the
+  // log's lock.
+  mutable std::mutex entries_mutex_;
+  std::vector<format::kafka::OffsetIndexEntry> index_pending_;
+  std::vector<format::kafka::TimeIndexEntry> time_pending_;
+  std::vector<AbortedTransaction> aborted_pending_;
+  std::uint64_t bytes_since_index_ = 0;
 };
 
 }  // namespace polylog::storage::kafka

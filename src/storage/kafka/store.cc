@@ -18,6 +18,13 @@ Result<void> write_small(fs::FileSystem& fs, const std::string& path, std::strin
   return file->write(0, as_bytes(text));
 }
 
+QueueNote start_note(const RolledLog& log, std::int64_t start) {
+  QueueNote note;
+  note.topic = log.topic();
+  note.start = start;
+  return note;
+}
+
 std::string to_text(const std::map<TopicPartition, std::int64_t>& offsets) {
   std::vector<format::kafka::PartitionOffset> entries;
   entries.reserve(offsets.size());
@@ -83,6 +90,9 @@ Result<std::shared_ptr<PartitionLog>> KafkaStore::create(const TopicPartition& i
     POLYLOG_TRY(log->start_empty(metadata));
   }
   log->begin_note(format::kafka::partition_directory_name(id));
+  // A lower bound, as the rest of the note; without room for it the checkpoint alone tells.
+  static_cast<void>(
+      context_.sidecar->queue(id, start_note(*log, log->offsets().start.value())));
   const std::lock_guard lock(mutex_);
   logs_[id] = log;
   return std::shared_ptr<PartitionLog>(log);
@@ -226,6 +236,8 @@ Result<void> KafkaStore::write_recovery_points(const Offsets& offsets) {
 
 Result<void> KafkaStore::write_log_starts(const RolledLog* raised, std::int64_t start) {
   const std::lock_guard progress(progress_mutex_);
+  // The checkpoint has no checksum, so the sidecar has the start too, and first.
+  POLYLOG_TRY(context_.sidecar->queue_synced(raised->id(), start_note(*raised, start)));
   Offsets starts;
   for (const auto& log : logs()) {
     if (log.get() == raised) {
@@ -276,6 +288,7 @@ Result<void> KafkaStore::rewrite_sidecar(bool clean) {
   const auto all = logs();
   for (const auto& log : all) {
     state.logs[format::kafka::partition_directory_name(log->id())] = log->note();
+    state.queues[log->id()] = start_note(*log, log->offsets().start.value());
   }
   POLYLOG_TRY(context_.sidecar->rewrite(state));
   for (const auto& log : all) {

@@ -40,7 +40,7 @@ struct CommitFile {
   std::uint32_t reported_blocks = 0;  // told to the sidecar
   std::uint64_t writeback_from = 0;
   BlockSums sums;                           // of [0, end), or of the trusted prefix after a start
-  std::shared_ptr<const BlockCheck> check;  // what the sidecar kept; null: nothing
+  std::shared_ptr<BlockCheck> check;        // what the sidecar kept; null: nothing
 
   std::int64_t position() const { return base + static_cast<std::int64_t>(end); }
 };

@@ -57,6 +57,9 @@ Result<void> KeyIndexFiles::load(std::vector<std::string>& notes) {
     std::array<std::uint8_t, stored::index_header_bytes> head{};
     POLYLOG_TRY(file->file->read(0, head).map([](const auto&) {}));
     file->header = stored::decode_index_header(head.data());
+    // Before the first checkpoint it has none.
+    const bool fresh = std::all_of(head.begin(), head.end(), [](auto byte) { return byte == 0; });
+    if (fresh) file->header = stored::IndexHeader();
     if (!stored::plausible(file->header, setup_.slots, setup_.entries)) {
       notes.push_back(path + ": its header does not make sense: not used");
       continue;
@@ -67,11 +70,64 @@ Result<void> KeyIndexFiles::load(std::vector<std::string>& notes) {
     if (full(*file)) full_until_ = std::max(full_until_, file->header.end_timestamp);
     files_.push_back(std::move(file));
   }
+  if (files_.empty()) return {};
+  return mend_slots(*files_.back()).map([](std::int32_t) {});
+}
+
+// A crash between slots and header leaves slots that name entries beyond the next one. Those
+// numbers are given again, so each such slot goes back to the entry it named at the checkpoint.
+Result<std::int32_t> KeyIndexFiles::mend_slots(IndexFile& file) const {
+  const std::int32_t next = file.header.next_entry;
+  if (next >= setup_.entries) return 0;
+  POLYLOG_ASSIGN(beyond, read_entry(file, next));
+  if (beyond == stored::IndexEntry()) return 0;  // nothing was written behind the checkpoint
+  std::int32_t emptied = 0;
+  for (std::int32_t first = 0; first < setup_.slots;
+       first += static_cast<std::int32_t>(slots_per_page)) {
+    POLYLOG_ASSIGN(page, page_of(file, first));
+    for (std::int32_t& value : page->slots) {
+      while (value >= next) {
+        stored::IndexEntry entry;
+        if (value < setup_.entries) {
+          POLYLOG_ASSIGN(read, read_entry(file, value));
+          entry = read;
+        }
+        value = entry.previous < value ? entry.previous : 0;
+        if (value == 0) ++emptied;
+        page->dirty = true;
+      }
+    }
+    if (!page->dirty) file.pages[static_cast<std::size_t>(first) / slots_per_page] = nullptr;
+  }
+  return emptied;
+}
+
+// Keys come in the order of the log, save those that had to wait for room: what is to go is at the
+// end, and what is not found there is passed over by its position.
+Result<void> KeyIndexFiles::take_back(std::int64_t end) {
+  POLYLOG_TRY(remove_beyond(end));
+  const std::lock_guard lock(mutex_);
+  if (files_.empty()) return {};
+  IndexFile& file = *files_.back();
+  std::int32_t next = file.header.next_entry;
+  for (; next > 1; --next) {
+    POLYLOG_ASSIGN(entry, read_entry(file, next - 1));
+    if (entry.physical_offset < end) break;
+  }
+  if (next == file.header.next_entry) return {};
+  file.header.next_entry = next;
+  file.dirty = true;
+  POLYLOG_ASSIGN(emptied, mend_slots(file));
+  file.header.slots_used -= std::min(emptied, file.header.slots_used);
   return {};
 }
 
 Result<void> KeyIndexFiles::make_file() {
-  POLYLOG_TRY(fs::create_directories(fs_, setup_.directory));
+  if (auto made = fs::create_directories(fs_, setup_.directory); !made) {
+    // Its name was not synced, and no later sync would make up for that: it is to be made anew.
+    static_cast<void>(fs_.remove_directory(setup_.directory));
+    return made;
+  }
   auto file = std::make_shared<IndexFile>();
   std::int64_t created = clock_.now().value();
   file->name = stored::index_file_name(created);
@@ -223,11 +279,18 @@ Result<void> KeyIndexFiles::write(const Keys& keys) {
   return outcome;
 }
 
+Result<void> KeyIndexFiles::sync(const IndexFile& file) {
+  auto synced = file.file->sync();
+  if (!synced) sync_failed_ = true;
+  return synced;
+}
+
 // Entries before the slots that name them, slots before the header that counts them.
 Result<void> KeyIndexFiles::write_table(IndexFile& file) {
   if (!file.dirty) return {};
+  if (sync_failed_) return fail(Errc::io, file.path + ": a sync of the key index failed");
   POLYLOG_TRY(write_entries(file));
-  POLYLOG_TRY(file.file->sync());
+  POLYLOG_TRY(sync(file));
   for (std::size_t number = 0; number < file.pages.size(); ++number) {
     Page* const page = file.pages[number].get();
     if (page == nullptr || !page->dirty) continue;
@@ -242,7 +305,7 @@ Result<void> KeyIndexFiles::write_table(IndexFile& file) {
                                  ByteView(bytes).first(count * stored::index_slot_bytes)));
     page->dirty = false;
   }
-  POLYLOG_TRY(file.file->sync());
+  POLYLOG_TRY(sync(file));
   std::array<std::uint8_t, stored::index_header_bytes> head{};
   stored::encode_index_header(file.header, head.data());
   POLYLOG_TRY(file.file->write(0, ByteView(head)));
@@ -259,6 +322,7 @@ Result<void> KeyIndexFiles::checkpoint() {
 // Chains run from the newest entry down, so what was cut off is passed over by its position.
 Result<void> KeyIndexFiles::remove_beyond(std::int64_t end) {
   const std::lock_guard lock(mutex_);
+  indexed_to_ = std::min(indexed_to_, end - 1);
   while (!files_.empty() && files_.back()->header.begin_physical_offset >= end &&
          files_.back()->header.next_entry > 1) {
     POLYLOG_TRY(fs_.remove(files_.back()->path));
@@ -270,7 +334,6 @@ Result<void> KeyIndexFiles::remove_beyond(std::int64_t end) {
     header.end_physical_offset = std::max<std::int64_t>(end - 1, 0);
     files_.back()->dirty = true;
   }
-  indexed_to_ = std::min(indexed_to_, end - 1);
   return {};
 }
 
@@ -280,7 +343,8 @@ Result<void> KeyIndexFiles::remove_after(std::int64_t time_ms) {
     POLYLOG_TRY(fs_.remove(files_.back()->path));
     files_.pop_back();
   }
-  indexed_to_ = files_.empty() ? -1 : files_.back()->header.end_physical_offset;
+  const bool none = files_.empty() || files_.back()->header.next_entry <= 1;
+  indexed_to_ = none ? -1 : files_.back()->header.end_physical_offset;
   return {};
 }
 
@@ -304,6 +368,11 @@ Result<std::vector<std::int64_t>> KeyIndexFiles::candidates(IndexFile& file, std
   older_matter = header.begin_timestamp >= from_ms;
   if (header.next_entry <= 1) return positions;
   POLYLOG_ASSIGN(number, slot_value(file, stored::index_slot_of(hash, setup_.slots)));
+  // Of an older file whose last header a crash took: what it names beyond was indexed again.
+  while (number >= header.next_entry && number < setup_.entries) {
+    POLYLOG_ASSIGN(beyond, read_entry(file, number));
+    number = beyond.previous < number ? beyond.previous : 0;
+  }
   while (number > 0 && number < header.next_entry) {
     POLYLOG_ASSIGN(entry, read_entry(file, number));
     const std::int64_t time = stored::index_timestamp(header.begin_timestamp, entry.seconds);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -53,6 +55,8 @@ class KeyIndexFiles {
   Result<void> write(const Keys& keys);
   // Syncs the entries, then brings slots and header to the file: see above.
   Result<void> checkpoint();
+  // A file could not be synced: what it holds is not sure to be on disk, whatever later syncs say.
+  bool sync_failed() const { return sync_failed_; }
   // Store time of the last entry of the last file that is full; 0: none is.
   std::int64_t full_until() const { return full_until_; }
 
@@ -61,6 +65,10 @@ class KeyIndexFiles {
   Result<void> load(std::vector<std::string>& notes);
   // Position of the last message whose keys a checkpoint has brought to the files; -1: none.
   std::int64_t indexed_to() const { return indexed_to_; }
+  // Entries of messages at or beyond `end` go from the files: their keys come again.
+  Result<void> take_back(std::int64_t end);
+  // Those of messages below `end` are taken as indexed.
+  void trust(std::int64_t end) { indexed_to_ = std::max(indexed_to_, end - 1); }
   // Entries for positions at or beyond `end` are forgotten as far as slots and header know them.
   Result<void> remove_beyond(std::int64_t end);
   // Files that hold entries stored after `time_ms` go: RocketMQ's rule after a crash of its own.
@@ -111,6 +119,7 @@ class KeyIndexFiles {
   using IndexFilePtr = std::shared_ptr<IndexFile>;
 
   bool full(const IndexFile& file) const;
+  Result<std::int32_t> mend_slots(IndexFile& file) const;  // how many name nothing any more
   Result<void> make_file();
   Result<Page*> page_of(IndexFile& file, std::int32_t slot) const;
   Result<std::int32_t> slot_value(IndexFile& file, std::int32_t slot) const;
@@ -121,6 +130,7 @@ class KeyIndexFiles {
   Result<void> write_into(IndexFile& file, std::size_t& done);
   Result<void> write_entries(IndexFile& file);
   Result<void> write_table(IndexFile& file);
+  Result<void> sync(const IndexFile& file);
   Result<std::vector<std::int64_t>> candidates(IndexFile& file, std::int32_t hash,
                                                std::int64_t from_ms, std::int64_t to_ms,
                                                bool& older_matter) const;
@@ -133,6 +143,7 @@ class KeyIndexFiles {
   Keys backlog_;                     // taken, and not in a file yet
   std::vector<IndexFilePtr> files_;  // oldest first; the last one is being filled
   std::int64_t full_until_ = 0;
+  std::atomic<bool> sync_failed_ = false;
   std::int64_t indexed_to_ = -1;
 };
 

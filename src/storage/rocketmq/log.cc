@@ -278,6 +278,33 @@ void SharedLog::dispatch(Queue& queue, const stored::Message& message, std::size
   index_.add(message, position);
 }
 
+void SharedLog::pass_over(Queue& queue, const stored::Message& message, std::size_t bytes) {
+  if (!queue.begun()) {
+    // append() puts filler before its first entry.
+    queue.end_ = queue.staged_end_ = queue.flushed_ = queue.first_ = message.queue_offset;
+    return;
+  }
+  const Queue::Entry next{message.physical_offset, static_cast<std::int32_t>(bytes),
+                          stored::entry_tags_code(message, delay_levels_)};
+  while (queue.end_ < message.queue_offset) queue.add(next, no_timestamp.value());
+  list_pending(queue);
+}
+
+void SharedLog::note_producer(ProducerState& producers, const stored::Message& message,
+                              const stored::ProducerPart& part) {
+  if (part.index + 1 != part.count) return;
+  BatchInfo info;
+  info.first = Offset(message.queue_offset - part.index);
+  info.last = Offset(message.queue_offset);
+  info.records = part.count;
+  info.max_timestamp = Timestamp(message.born_timestamp);
+  info.producer.id = part.id;
+  info.producer.epoch = part.epoch;
+  info.producer.first_sequence = part.base_sequence;
+  info.producer.last_sequence = sequence_plus(part.base_sequence, part.count - 1);
+  producers.update(info, LogPosition(0));
+}
+
 // -------------------------------------------------------------------------------------- queues
 
 std::string SharedLog::queue_directory(std::string_view stored_topic, std::int32_t queue_id) const {
@@ -295,13 +322,16 @@ std::shared_ptr<Queue> SharedLog::make_queue(const TopicPartition& id, std::stri
   return queue;
 }
 
+Queue* SharedLog::find_queue(std::string_view stored_topic, std::int32_t queue_id) const {
+  const auto topic = by_stored_name_.find(std::string(stored_topic));
+  if (topic == by_stored_name_.end()) return nullptr;
+  const auto queue = topic->second.find(queue_id);
+  return queue == topic->second.end() ? nullptr : queue->second;
+}
+
 // The queue a message belongs to; made when the message is the first of it that we see.
 std::shared_ptr<Queue> SharedLog::queue_for(std::string_view stored_topic, std::int32_t queue_id) {
-  const auto topic = by_stored_name_.find(std::string(stored_topic));
-  if (topic != by_stored_name_.end()) {
-    const auto queue = topic->second.find(queue_id);
-    if (queue != topic->second.end()) return queue->second->shared_from_this();
-  }
+  if (Queue* const known = find_queue(stored_topic, queue_id)) return known->shared_from_this();
   const TopicPartition id{stored::from_stored_topic(stored_topic), queue_id};
   QueueNote note;
   note.config.retention_suspended = true;  // nobody has told us how long to keep it
@@ -369,6 +399,7 @@ Result<void> SharedLog::remove(const TopicPartition& id) {
     if (found == queues_.end()) {
       return fail(Errc::not_found, id.topic + "-" + std::to_string(id.partition) + " is not open");
     }
+    POLYLOG_TRY(check_usable());  // nothing that follows a failed sync is sure to be on disk
     queue = found->second;
     // What is staged for it must lie below the mark. Should that fail, the others whose batches go
     // with it hear of it at their own write.
@@ -482,10 +513,12 @@ bool SharedLog::serves(const stored::Message& message) const {
 
 Result<void> SharedLog::look_up(const std::string& topic, const std::string& key, Timestamp from,
                                 Timestamp to, const OnMatch& f) const {
-  std::int64_t last = -1;  // a message may have the key twice
+  // A message may have the key twice, and what stood at its place before a crash or a truncation
+  // may have had it, too: each place counts once, on the way down.
+  std::int64_t last = INT64_MAX;
   return index_.lookup(
       topic, key, from.value(), to.value(), [&](std::int64_t position) -> Result<bool> {
-        if (position == last) return true;
+        if (position >= last) return true;
         POLYLOG_ASSIGN(record, record_at(position));
         if (!record) return true;  // gone with its file, or cut off
         POLYLOG_ASSIGN(message, stored::parse(record->view()));
@@ -553,20 +586,14 @@ Result<LogChunk> SharedLog::read_chunk(LogPosition from, std::size_t bytes_max) 
   return chunk;
 }
 
-Result<LogPosition> SharedLog::append_chunk(const LogChunk& chunk) {
-  const std::lock_guard lock(mutex_);
-  POLYLOG_TRY(check_usable());
-  POLYLOG_ASSERT(staged_.empty());
-  if (chunk.start.value() != written_end_) {
-    return fail(Errc::invalid, "chunk begins at " + std::to_string(chunk.start.value()) +
-                                   ", the log ends at " + std::to_string(written_end_));
-  }
-  if (commit_log_.empty()) POLYLOG_TRY(add_file(written_end_));
-  ByteView rest = chunk.bytes.view();
+// How many bytes of a chunk are records; a blank record may follow.
+Result<std::size_t> SharedLog::check_chunk(ByteView bytes) const {
+  std::map<std::pair<std::string_view, std::int32_t>, std::int64_t> ends;
   std::size_t records = 0;
-  while (!rest.empty()) {
+  while (records < bytes.size()) {
+    const ByteView rest = bytes.subspan(records);
     const stored::FrameHead head = stored::next_frame(rest, rest.size());
-    if (head.state == stored::FrameState::blank) break;
+    if (head.state == stored::FrameState::blank && rest.size() == stored::blank_bytes) break;
     if (head.state != stored::FrameState::complete) {
       return fail(Errc::corrupt, "chunk: not whole records");
     }
@@ -576,9 +603,36 @@ Result<LogPosition> SharedLog::append_chunk(const LogChunk& chunk) {
         message.physical_offset != written_end_ + static_cast<std::int64_t>(records)) {
       return fail(Errc::corrupt, "chunk: a record is not where it says");
     }
+    const auto [end, first] = ends.try_emplace({message.topic, message.queue_id}, 0);
+    const Queue* const queue = find_queue(message.topic, message.queue_id);
+    const bool fresh = first && (queue == nullptr || !queue->begun());
+    if (first && queue != nullptr) end->second = queue->end_;
+    const std::int64_t gap = message.queue_offset - end->second;
+    if (gap < 0) return fail(Errc::invalid, "chunk: a record is below the end of its queue");
+    if (gap > gap_entries_max && !fresh) {
+      return fail(Errc::too_large, "chunk: " + std::to_string(gap) + " offsets are missing, over " +
+                                       std::to_string(gap_entries_max));
+    }
+    end->second = message.queue_offset + 1;
     records += record.size();
-    rest = rest.subspan(record.size());
   }
+  const auto file_bytes = static_cast<std::uint64_t>(commit_log_.file_bytes());
+  if (commit_log_.active().end + records + stored::blank_bytes > file_bytes) {
+    return fail(Errc::invalid, "chunk: does not fit into the commit log file");
+  }
+  return records;
+}
+
+Result<LogPosition> SharedLog::append_chunk(const LogChunk& chunk) {
+  const std::lock_guard lock(mutex_);
+  POLYLOG_TRY(check_usable());
+  POLYLOG_ASSERT(staged_.empty());
+  if (chunk.start.value() != written_end_) {
+    return fail(Errc::invalid, "chunk begins at " + std::to_string(chunk.start.value()) +
+                                   ", the log ends at " + std::to_string(written_end_));
+  }
+  if (commit_log_.empty()) POLYLOG_TRY(add_file(written_end_));
+  POLYLOG_ASSIGN(records, check_chunk(chunk.bytes.view()));
   CommitFile& file = commit_log_.active();
   const ByteView whole = chunk.bytes.view().first(records);
   if (auto wrote = file.file->write(file.end, whole); !wrote) {
@@ -588,6 +642,11 @@ Result<LogPosition> SharedLog::append_chunk(const LogChunk& chunk) {
   POLYLOG_TRY(stored::for_each_message(
       whole, [&](ByteView record, const stored::Message& message) -> Result<void> {
         const std::shared_ptr<Queue> queue = queue_for(message.topic, message.queue_id);
+        if (message.queue_offset > queue->end_) pass_over(*queue, message, record.size());
+        const auto text =
+            stored::find_property(message.properties, stored::property::kafka_producer);
+        const auto part = text ? stored::parse_producer_part(*text) : fail(Errc::not_found, "");
+        if (part) note_producer(queue->producers_, message, *part);
         note_written(*queue, file, record);
         queue->staged_end_ = queue->end_;
         last_store_time_ = std::max(last_store_time_, message.store_timestamp);
@@ -595,7 +654,7 @@ Result<LogPosition> SharedLog::append_chunk(const LogChunk& chunk) {
       }));
   file.dirty = true;
   written_end_ = commit_log_.end();
-  if (!rest.empty()) POLYLOG_TRY(roll());
+  if (records < chunk.bytes.size()) POLYLOG_TRY(roll());
   return LogPosition(written_end_);
 }
 

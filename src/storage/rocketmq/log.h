@@ -14,6 +14,7 @@
 #include "format/rocketmq/config_json.h"
 #include "format/rocketmq/delay_levels.h"
 #include "format/rocketmq/message.h"
+#include "format/rocketmq/properties.h"
 #include "record/epochs.h"
 #include "storage/filelog/file_cache.h"
 #include "storage/filelog/sidecar.h"
@@ -31,6 +32,14 @@ Result<std::string> stored_name(const std::string& topic);
 // of its body and the sum of the block it lies in otherwise.
 bool proves_itself(ByteView record, const format::rocketmq::Message& message, bool block_good);
 
+// What a recovery point says of one queue.
+struct QueueState {
+  TopicPartition id;
+  std::int64_t end = 0;
+  ProducerState producers;
+};
+Result<std::vector<QueueState>> decode_queue_states(ByteView bytes);  // corrupt
+
 // The commit log as the broker sees it: the one log that all partitions of the store share;
 // LogPosition is a byte position. One lock guards it and all its queues; a second one, always
 // taken first, lets only one of sync round, flush, truncation, expiry and checkpoint run at a time.
@@ -44,6 +53,9 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   };
   SharedLog(fs::FileSystem& fs, const Clock& clock, const Setup& setup);
 
+  // Offsets that a queue may lack between two messages: each costs it an entry.
+  static constexpr std::int64_t gap_entries_max = std::int64_t{1} << 24;
+
   // Log
   LogPosition end() const override;
   LogPosition durable_end() const override;
@@ -55,6 +67,9 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   void settled(const DirtyLog& done, bool synced) override;
   Result<void> truncate(LogPosition end) override;
   Result<LogChunk> read_chunk(LogPosition from, std::size_t bytes_max) const override;
+  // Queues go on at the offsets that the messages bring with them. invalid: a message at or below
+  // its queue's end, or where it does not fit into the commit log file; too_large: so far above it
+  // that the queue can't pass over what is missing.
   Result<LogPosition> append_chunk(const LogChunk& chunk) override;
 
   // For the queues.
@@ -124,6 +139,21 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   void dispatch(Queue& queue, const format::rocketmq::Message& message, std::size_t bytes,
                 std::int64_t position);
   void list_pending(Queue& queue);
+  // Takes the queue to the message's offset: where the queue has entries, those in between name
+  // this message, so that RocketMQ, which does not compare offsets, serves it again rather than
+  // nothing; where it has none, it begins there.
+  void pass_over(Queue& queue, const format::rocketmq::Message& message, std::size_t bytes);
+  // What the last message of a batch says of the batch's producer.
+  static void note_producer(ProducerState& producers, const format::rocketmq::Message& message,
+                            const format::rocketmq::ProducerPart& part);
+  Result<std::size_t> check_chunk(ByteView bytes) const;
+  Queue* find_queue(std::string_view stored_topic, std::int32_t queue_id) const;  // null: none
+  // Of each queue: how many of its entries stay.
+  using Cuts = std::vector<std::pair<std::shared_ptr<Queue>, std::int64_t>>;
+  using Producers = std::map<TopicPartition, ProducerState>;
+  Result<Producers> producers_at(LogPosition end, const Cuts& cuts) const;
+  Result<void> erase_cut(CommitFile& file, std::uint64_t old_end,
+                         const std::vector<CommitFilePtr>& gone);
   std::shared_ptr<Queue> queue_for(std::string_view stored_topic, std::int32_t queue_id);
   bool serves(const format::rocketmq::Message& message) const;
   std::shared_ptr<Queue> make_queue(const TopicPartition& id, std::string stored_topic,

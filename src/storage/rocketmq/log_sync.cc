@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "bytes/reader.h"
 #include "bytes/writer.h"
 #include "format/rocketmq/checkpoint.h"
 #include "format/rocketmq/names.h"
@@ -166,6 +167,7 @@ Result<void> SharedLog::flush_entries_locked() {
   }
   flushed(queues, counts);
   if (auto wrote = index_.write(keys); !wrote && outcome) outcome = std::move(wrote);
+  if (index_.sync_failed()) fail_log();
   return outcome;
 }
 
@@ -246,10 +248,59 @@ Result<BlockSums> sums_of(const CommitFile& file, std::uint64_t bytes) {
   return sums;
 }
 
+// Producer state as it was at `end`, of queues that lose messages: what the last recovery point
+// says if it lies below, and the log from there on.
+Result<SharedLog::Producers> SharedLog::producers_at(LogPosition end, const Cuts& cuts) const {
+  Producers producers;
+  std::int64_t from = 0;
+  std::vector<CommitFilePtr> files;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [queue, count] : cuts) {
+      if (count < queue->end_) producers[queue->id_] = ProducerState();
+    }
+    files = commit_log_.files();
+    if (last_point_ && last_point_->offset <= end.value()) {
+      POLYLOG_ASSIGN(states, decode_queue_states(last_point_->producers));
+      from = last_point_->offset;
+      for (QueueState& state : states) {
+        const auto queue = queues_.find(state.id);
+        if (queue == queues_.end() || queue->second->note_.birth >= from) continue;
+        if (const auto known = producers.find(state.id); known != producers.end()) {
+          known->second = std::move(state.producers);
+        }
+      }
+    }
+  }
+  const auto note = [&](const ScanFrame& frame) {
+    const auto message = stored::parse(frame.bytes);
+    if (!message) return ScanStep::corrupt;
+    const auto known =
+        producers.find({stored::from_stored_topic(message->topic), message->queue_id});
+    const auto text = stored::find_property(message->properties, stored::property::kafka_producer);
+    if (known == producers.end() || !text) return ScanStep::next;
+    const std::lock_guard lock(mutex_);
+    const auto queue = queues_.find(known->first);
+    const auto part = stored::parse_producer_part(*text);
+    if (part && queue != queues_.end() && message->physical_offset >= queue->second->note_.birth) {
+      note_producer(known->second, *message, *part);
+    }
+    return ScanStep::next;
+  };
+  for (const CommitFilePtr& file : files) {
+    if (file->position() <= from || file->base >= end.value()) continue;
+    const auto begin = static_cast<std::uint64_t>(std::max<std::int64_t>(from - file->base, 0));
+    const auto stop = std::min(file->end, static_cast<std::uint64_t>(end.value() - file->base));
+    POLYLOG_TRY(
+        scan(*file->file, begin, stop, MessageDecoder(), stop, note).map([](const auto&) {}));
+  }
+  return producers;
+}
+
 Result<void> SharedLog::truncate(LogPosition end) {
   const std::lock_guard sync_lock(sync_mutex_);
   POLYLOG_TRY(flush_entries_locked());
-  std::vector<std::pair<std::shared_ptr<Queue>, std::int64_t>> cuts;
+  Cuts cuts;
   for (const auto& queue : queues()) {
     POLYLOG_ASSIGN(count, queue->count_below(end));
     cuts.emplace_back(queue, count);
@@ -258,6 +309,7 @@ Result<void> SharedLog::truncate(LogPosition end) {
   CommitFilePtr file;
   {
     const std::lock_guard lock(mutex_);
+    POLYLOG_TRY(check_usable());
     if (end.value() >= written_end_) return {};
     file = commit_log_.find(end.value());
     if (file == nullptr) {
@@ -266,23 +318,23 @@ Result<void> SharedLog::truncate(LogPosition end) {
   }
   const auto keep = static_cast<std::uint64_t>(end.value() - file->base);
   POLYLOG_ASSIGN(sums, sums_of(*file, keep));
+  POLYLOG_ASSIGN(producers, producers_at(end, cuts));
+  if (file->check != nullptr) POLYLOG_TRY(file->check->cut(*file->file, keep));
   POLYLOG_TRY(sidecar_->cut(sidecar_id_, file->base, keep, end));
   std::vector<CommitFilePtr> gone;
+  std::uint64_t old_end = 0;
   {
     const std::lock_guard lock(mutex_);
     POLYLOG_TRY(check_usable());
     drop_staged();
     gone = commit_log_.drop_from(end.value() + 1);
     CommitFile& active = commit_log_.active();
-    // The header at the cut is zeroed, so that stale bytes can't come back.
-    const std::array<std::uint8_t, stored::blank_bytes> no_record{};
-    POLYLOG_TRY(active.file->write(keep, ByteView(no_record)));
+    old_end = active.end;
     active.end = keep;
     active.full = false;
     active.dirty = true;
     active.sums = std::move(sums);
     active.reported_blocks = 0;
-    active.check = nullptr;
     active.durable_bytes = std::min(active.durable_bytes, keep);
     written_end_ = commit_log_.end();
     durable_end_ = std::min(durable_end_, written_end_);
@@ -291,13 +343,34 @@ Result<void> SharedLog::truncate(LogPosition end) {
     for (const auto& [queue, count] : cuts) {
       queue->cut_entries(count);
       queue->last_end_ = std::min(queue->last_end_, written_end_);
+      const auto cut = producers.find(queue->id_);
+      if (cut != producers.end()) queue->producers_ = std::move(cut->second);
     }
     directory_dirty_ = true;
   }
-  for (const auto& [queue, count] : cuts) POLYLOG_TRY(queue->files_.cut(count));
-  POLYLOG_TRY(index_.remove_beyond(end.value()));
+  auto done = erase_cut(*file, old_end, gone);
+  if (done) done = index_.remove_beyond(end.value());
+  for (const auto& [queue, count] : cuts) {
+    if (done) done = queue->files_.cut(count);
+  }
+  // Half cut, it must not go on: what is gone here could come back.
+  if (!done) fail_log();
+  return done;
+}
+
+// Zeros from the end on, on disk before anything else stands there: a record that was cut off must
+// not read as the one behind a new one, nor as one of a topic that is made later.
+Result<void> SharedLog::erase_cut(CommitFile& file, std::uint64_t old_end,
+                                  const std::vector<CommitFilePtr>& gone) {
   for (const CommitFilePtr& dropped : gone) POLYLOG_TRY(fs_.remove(dropped->path));
-  return {};
+  const std::vector<std::uint8_t> zeros(std::min<std::uint64_t>(old_end - file.end, 1 << 20));
+  for (std::uint64_t at = file.end; at < old_end; at += zeros.size()) {
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(zeros.size(), old_end - at));
+    POLYLOG_TRY(file.file->write(at, ByteView(zeros).first(count)));
+  }
+  POLYLOG_TRY(file.file->sync());
+  return fs_.sync_directory(commit_log_.directory());
 }
 
 // -------------------------------------------------------------------------------------- expiry
@@ -398,6 +471,22 @@ std::vector<std::uint8_t> SharedLog::encode_queues() const {
   return writer.take_bytes();
 }
 
+Result<std::vector<QueueState>> decode_queue_states(ByteView bytes) {
+  std::vector<QueueState> states;
+  ByteReader reader(bytes);
+  while (reader.ok() && reader.remaining() > 0) {
+    QueueState state;
+    state.id.topic = std::string(reader.text(reader.u16()));
+    state.id.partition = reader.i32();
+    state.end = reader.i64();
+    POLYLOG_ASSIGN(producers, decode_producers(reader.bytes(reader.u32())));
+    state.producers = std::move(producers);
+    states.push_back(std::move(state));
+  }
+  if (!reader.ok()) return fail(Errc::corrupt, "queue states of a recovery point do not read");
+  return states;
+}
+
 RecoveryPoint SharedLog::capture_point() const {
   RecoveryPoint point;
   if (!commit_log_.empty()) {
@@ -458,6 +547,7 @@ Result<void> SharedLog::save_progress() {
   // Entries of everything below the point, and some beyond it: a start dispatches those again.
   Result<void> flushed = flush_entries_locked();
   if (flushed) flushed = index_.checkpoint();
+  if (index_.sync_failed()) fail_log();
   Result<void> synced = sync_volume();
   if (captured) settled(round, synced.has_value());
   POLYLOG_TRY(synced);

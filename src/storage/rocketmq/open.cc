@@ -100,7 +100,7 @@ class StoreOpening {
     evidence_.clean = !abort;
     const auto note = state_.logs.find(std::string(stored::commit_log_directory));
     const bool noted = state_.found && note != state_.logs.end();
-    believe_ = noted && marks_match() && (abort || state_.clean);
+    believe_ = noted && marks_match(note->second) && (abort || state_.clean);
     if (noted && !believe_) {
       report_.notes.push_back(config_.directory +
                               ": another program has run on this directory since polylog did; its "
@@ -129,11 +129,20 @@ class StoreOpening {
     return {};
   }
 
-  bool marks_match() const {
+  bool marks_match(const LogNote& note) const {
     const auto info = fs_.info(path(stored::checkpoint_file));
-    if (!info) return state_.marks.empty();
+    // The first mark may have been noted for a checkpoint that never got its name.
+    if (!info) return state_.marks.empty() || no_file_replaced(note);
     const FileIdentity identity = FileIdentity::of(*info);
     return std::find(state_.marks.begin(), state_.marks.end(), identity) != state_.marks.end();
+  }
+
+  bool no_file_replaced(const LogNote& note) const {
+    const std::string directory = path(stored::commit_log_directory);
+    return std::all_of(note.files.begin(), note.files.end(), [&](const auto& file) {
+      const auto info = fs_.info(fs::join(directory, stored::file_name(file.first)));
+      return !info || info->inode == file.second.inode;
+    });
   }
 
   std::int64_t durable_end() const { return evidence_.note->durable.value(); }
@@ -209,7 +218,8 @@ class StoreOpening {
     if (!fs::exists(fs_, abort)) {
       POLYLOG_TRY(fs_.open(abort, fs::OpenMode::create).map([](const auto&) {}));
     }
-    if (auto indexed = log_.index_.checkpoint(); !indexed) {
+    const auto indexed = log_.index_.checkpoint();
+    if (!indexed) {
       if (indexed.error().code != Errc::no_space) return indexed;
       report_.notes.push_back("the key index waits for room: " + indexed.error().to_string());
     }
@@ -217,14 +227,15 @@ class StoreOpening {
     POLYLOG_TRY(log_.sync_volume());
     for (const CommitFilePtr& file : log_.commit_log_.files()) file->dirty = file->fresh = false;
     log_.directory_dirty_ = log_.facts_dirty_ = false;
+    // A point must not lie beyond what the queues and the index have.
+    const bool waits = !log_.with_pending_.empty() || !indexed;
+    if (!waits) log_.last_point_ = log_.capture_point();
     if (auto rewritten = log_.rewrite_sidecar(false); !rewritten) {
       // A full disk: the old sidecar stays a lower bound, and nothing more is said in it.
       report_.notes.push_back("the sidecar can't be written now: " + rewritten.error().to_string());
       log_.sidecar_->silence();
       return {};
     }
-    // A point must not lie beyond what the queues and the index have.
-    const bool waits = !log_.with_pending_.empty();
     if (auto noted = waits ? Result<void>() : log_.note_progress(); !noted) {
       report_.notes.push_back("the checkpoint can't be written now: " + noted.error().to_string());
     }

@@ -196,7 +196,9 @@ Result<void> Queue::advance_start(Offset start) {
       return fail(Errc::out_of_range, "offset " + std::to_string(start.value()) +
                                           " is beyond the log end " + std::to_string(end_));
     }
-    if (start.value() <= start_locked()) return {};
+    // A start that only the first entry shows is noted: filler before it may not outlive a crash.
+    if (start.value() < start_locked() || start.value() <= note_.start) return {};
+    POLYLOG_TRY(log_->check_usable());
     note = note_;
   }
   note.start = start.value();
@@ -207,6 +209,41 @@ Result<void> Queue::advance_start(Offset start) {
   const std::lock_guard lock(log_->mutex_);
   note_.start = std::max(note_.start, note.start);
   return {};
+}
+
+Result<void> Queue::advance_end(Offset end) {
+  const std::lock_guard sync_lock(log_->sync_mutex_);
+  const OffsetRange range = offsets();
+  const std::int64_t gap = end - range.end;
+  if (gap < 0) {
+    return fail(Errc::out_of_range,
+                files_.directory() + " ends at " + std::to_string(range.end.value()) + " already");
+  }
+  // Filler stands before the first message only: it says that nothing of the queue is there.
+  std::optional<Entry> last;
+  if (gap > 0 && range.end.value() > 0) {
+    const auto found = entries(range.end.value() - 1, 1, true);
+    if (found && !found->empty() && !found->front().filler()) last = found->front();
+  }
+  if (last && gap > SharedLog::gap_entries_max) {
+    return fail(Errc::too_large, files_.directory() + ": " + std::to_string(gap) +
+                                     " offsets without a message, over " +
+                                     std::to_string(SharedLog::gap_entries_max));
+  }
+  {
+    const std::lock_guard lock(log_->mutex_);
+    POLYLOG_TRY(log_->check_usable());
+    positioned_ = true;
+    if (gap == 0) return {};
+    if (last) {
+      while (end_ < end.value()) add(*last, no_timestamp.value());
+      staged_end_ = end_;
+      log_->list_pending(*this);
+      return {};
+    }
+    end_ = staged_end_ = flushed_ = first_ = end.value();
+  }
+  return files_.begin_at(end.value());
 }
 
 Result<void> Queue::expire(Offset visible, Timestamp now) {
@@ -253,6 +290,29 @@ Result<Offset> Queue::first_within(std::uint64_t bytes) const {
 
 // ------------------------------------------------------------------------------------- reading
 
+// Of several entries that name one message only its own counts: the others stand for offsets
+// without a message, and there may be many.
+Result<void> Queue::drop_repeated(std::int64_t from, std::vector<Entry>& found, bool wait) const {
+  for (std::size_t begin = 0; begin < found.size();) {
+    const Entry& entry = found[begin];
+    std::size_t end = begin + 1;
+    while (end < found.size() && found[end].physical_offset == entry.physical_offset) ++end;
+    if (end - begin > 1 && entry.valid() && !entry.filler()) {
+      bool good = true;
+      const auto head =
+          log_->read_bytes(entry.physical_offset, stored::message_at::physical_offset, wait, good);
+      if (!head && head.error().code != Errc::corrupt) return fail(head.error());
+      const std::int64_t own =
+          head ? load_big<std::int64_t>(head->data() + stored::message_at::queue_offset) : -1;
+      for (std::size_t i = begin; head && i < end; ++i) {
+        if (from + static_cast<std::int64_t>(i) != own) found[i] = stored::filler_entry;
+      }
+    }
+    begin = end;
+  }
+  return {};
+}
+
 Result<std::vector<Queue::Run>> Queue::plan_runs(std::int64_t from, OffsetRange range,
                                                  const ReadLimits& limits,
                                                  std::int64_t& next) const {
@@ -263,6 +323,7 @@ Result<std::vector<Queue::Run>> Queue::plan_runs(std::int64_t from, OffsetRange 
       std::min<std::size_t>(most, static_cast<std::size_t>(range.end.value() - from));
   POLYLOG_ASSIGN(found, entries(from, std::min(count, limits.records_max), limits.wait));
   next = from + static_cast<std::int64_t>(found.size());
+  POLYLOG_TRY(drop_repeated(from, found, limits.wait));
   const std::lock_guard lock(log_->mutex_);
   const std::int64_t file_bytes = log_->commit_log_.file_bytes();
   std::int64_t bytes = 0;
@@ -376,22 +437,38 @@ Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
 
 // --------------------------------------------------------------------------------------- times
 
-Result<std::int64_t> Queue::born_of(const Entry& entry) const {
-  std::array<std::uint8_t, 8> bytes{};
-  POLYLOG_TRY(log_->read_into(
-      entry.physical_offset + static_cast<std::int64_t>(stored::message_at::born_timestamp),
-      bytes));
-  return load_big<std::int64_t>(bytes.data());
-}
-
-Result<std::int64_t> Queue::stored_at(const Entry& entry) const {
-  // The born host stands in between; its width is in the flags.
-  std::array<std::uint8_t, 40> bytes{};
-  POLYLOG_TRY(log_->read_into(
-      entry.physical_offset + static_cast<std::int64_t>(stored::message_at::sys_flag), bytes));
-  const auto flags = load_big<std::int32_t>(bytes.data());
+// The times of the message an entry leads to. Nothing: it is damaged, or not the one at `offset`.
+Result<std::optional<Queue::Times>> Queue::times_of(std::optional<std::int64_t> offset,
+                                                    const Entry& entry) const {
+  // The born host stands between the two; its width is in the flags.
+  constexpr std::size_t head_bytes = stored::message_at::born_host + 20 + 8;
+  const auto size = static_cast<std::size_t>(std::max(entry.size, 0));
+  if (!entry.valid() || entry.filler() || size < stored::fixed_bytes_min) {
+    return std::optional<Times>();
+  }
+  bool good = true;
+  const Result<Slice> head =
+      log_->read_bytes(entry.physical_offset, std::min(size, head_bytes), true, good);
+  if (!head) {
+    return head.error().code == Errc::corrupt ? Result<std::optional<Times>>(std::nullopt)
+                                              : fail(head.error());
+  }
+  const std::uint8_t* const at = head->data();
+  const auto own = load_big<std::int64_t>(at + stored::message_at::queue_offset);
+  if (own != offset.value_or(own) ||
+      load_big<std::int32_t>(at + stored::message_at::queue_id) != id_.partition ||
+      load_big<std::int64_t>(at + stored::message_at::physical_offset) != entry.physical_offset) {
+    return std::optional<Times>();
+  }
+  if (!good) {
+    POLYLOG_ASSIGN(record, log_->record_at(entry.physical_offset));
+    if (!record) return std::optional<Times>();
+  }
+  const auto flags = load_big<std::int32_t>(at + stored::message_at::sys_flag);
   const std::size_t host = (flags & stored::sys_flag::born_host_v6) != 0 ? 20 : 8;
-  return load_big<std::int64_t>(bytes.data() + 12 + host);
+  return std::optional(
+      Times{load_big<std::int64_t>(at + stored::message_at::born_timestamp),
+            load_big<std::int64_t>(at + stored::message_at::born_host + host)});
 }
 
 // First entry in [from, to) born at or after `at_ms`; `largest` becomes the largest time seen.
@@ -404,10 +481,10 @@ Result<std::optional<std::int64_t>> Queue::scan_block(std::int64_t from, std::in
                       true));
     if (some.empty()) break;
     for (const Entry& entry : some) {
-      if (!entry.filler()) {
-        POLYLOG_ASSIGN(born, born_of(entry));
-        largest = std::max(largest, born);
-        if (born >= at_ms) return std::optional(at);
+      POLYLOG_ASSIGN(times, times_of(at, entry));
+      if (times) {
+        largest = std::max(largest, times->born);
+        if (times->born >= at_ms) return std::optional(at);
       }
       ++at;
     }
@@ -447,9 +524,10 @@ Result<std::optional<TimedOffset>> Queue::offset_for_time(Timestamp at) const {
                                       at.value(), seen));
     if (!offset) continue;
     POLYLOG_ASSIGN(entry, entries(*offset, 1, true));
-    POLYLOG_ASSIGN(born, born_of(entry.front()));
+    POLYLOG_ASSIGN(times, times_of(*offset, entry.front()));
+    if (!times) continue;
     const std::lock_guard lock(log_->mutex_);
-    return std::optional(TimedOffset{Timestamp(born), Offset(*offset),
+    return std::optional(TimedOffset{Timestamp(times->born), Offset(*offset),
                                      log_->epochs_.at(LogPosition(entry.front().physical_offset))});
   }
   return std::optional<TimedOffset>();
@@ -469,15 +547,30 @@ Result<std::optional<TimedOffset>> Queue::offset_of_max_timestamp() const {
 
 Result<Offset> Queue::offset_by_store_time(Timestamp at, Bound bound) const {
   const OffsetRange range = offsets();
-  POLYLOG_ASSIGN(point, partition_point(range.start.value(), range.end.value(),
-                                        [&](const Entry& entry) -> Result<bool> {
-                                          if (entry.filler()) return true;
-                                          POLYLOG_ASSIGN(time, stored_at(entry));
-                                          return bound == Bound::lower ? time < at.value()
-                                                                       : time <= at.value();
-                                        }));
-  if (bound == Bound::lower) return Offset(point);
-  return Offset(std::max(point - 1, range.start.value()));
+  std::int64_t low = range.start.value(), high = range.end.value();
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    // What does not read says nothing; the next one that does speaks for it.
+    std::optional<Times> times;
+    std::int64_t asked = middle;
+    bool filler = false;
+    for (; asked < high && !times && !filler; ++asked) {
+      POLYLOG_ASSIGN(found, entries(asked, 1, true));
+      if (found.empty()) return fail(Errc::corrupt, files_.directory() + ": shorter than it was");
+      filler = found.front().filler();
+      POLYLOG_ASSIGN(here, times_of(std::nullopt, found.front()));
+      times = here;
+    }
+    const bool earlier = times && (bound == Bound::lower ? times->stored < at.value()
+                                                         : times->stored <= at.value());
+    if (filler || earlier) {
+      low = asked;
+    } else {
+      high = middle;
+    }
+  }
+  if (bound == Bound::lower) return Offset(low);
+  return Offset(std::max(low - 1, range.start.value()));
 }
 
 }  // namespace polylog::storage::rocketmq

@@ -49,6 +49,12 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   const std::string& stored_topic() const { return stored_topic_; }
   const Uuid& topic() const { return note_.topic; }
 
+  // Takes the end to `end`, for a queue that comes here with offsets of its own: one without
+  // entries begins there, and has gaps from there on; of another the entries up to `end` name its
+  // last message. On disk with the log's next checkpoint. out_of_range: below the end; too_large:
+  // further than the log passes over.
+  Result<void> advance_end(Offset end);
+
   // Entries [from, from + count) as far as they are written, from memory or the files.
   Result<std::vector<Entry>> entries(std::int64_t from, std::size_t count, bool wait) const;
 
@@ -69,6 +75,7 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
 
   struct Run;  // neighbouring records, to be read in one piece
   std::int64_t start_locked() const { return std::max(first_, note_.start); }
+  bool begun() const { return positioned_ || end_ != first_ || !pending_.empty(); }
   // The entry for the record at end_; its file comes with the next flush.
   void add(const Entry& entry, std::int64_t born_ms);
   void cut_entries(std::int64_t end);  // memory only
@@ -78,14 +85,18 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   Result<std::int64_t> partition_point(std::int64_t low, std::int64_t high,
                                        const Holds& holds) const;
   Result<std::int64_t> count_below(LogPosition position) const;
-  Result<std::int64_t> born_of(const Entry& entry) const;
-  Result<std::int64_t> stored_at(const Entry& entry) const;
+  struct Times {
+    std::int64_t born = 0, stored = 0;  // milliseconds
+  };
+  Result<std::optional<Times>> times_of(std::optional<std::int64_t> offset,
+                                        const Entry& entry) const;
   Result<std::optional<std::int64_t>> scan_block(std::int64_t from, std::int64_t to,
                                                  std::int64_t at_ms, std::int64_t& largest) const;
   Result<std::int64_t> largest_in(std::int64_t block, OffsetRange range) const;
   Result<Offset> first_within(std::uint64_t bytes) const;
   Result<std::optional<Batch>> read_run(const Run& run, const ReadLimits& limits) const;
   Result<void> read_parts(Run part, const ReadLimits& limits, std::vector<Batch>& batches) const;
+  Result<void> drop_repeated(std::int64_t from, std::vector<Entry>& found, bool wait) const;
   Result<std::vector<Run>> plan_runs(std::int64_t from, OffsetRange range, const ReadLimits& limits,
                                      std::int64_t& next) const;
 
@@ -103,6 +114,7 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   std::uint64_t added_ = 0, added_bytes_ = 0;  // entries since the start, and their records' sizes
   bool listed_ = false;                        // among the log's queues with entries to flush
   bool removed_ = false;
+  bool positioned_ = false;  // by advance_end(): where it begins is settled
   ProducerState producers_;
   mutable BornTimes born_times_;
 };

@@ -142,6 +142,11 @@ Result<void> QueueFiles::append(std::int64_t from, const std::vector<QueueEntry>
   return {};
 }
 
+Result<void> QueueFiles::begin_at(std::int64_t end) {
+  const std::int64_t file_first = (end - 1) / entries_per_file() * entries_per_file();
+  return file_for(file_first * entry_bytes, end - file_first).map([](const auto&) {});
+}
+
 Result<void> QueueFiles::cut(std::int64_t end) {
   POLYLOG_ASSIGN(bases, list());
   for (const std::int64_t base : bases) {

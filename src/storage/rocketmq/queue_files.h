@@ -48,6 +48,10 @@ class QueueFiles {
   // does not begin at `from` gets filler before it.
   Result<void> append(std::int64_t from, const std::vector<format::rocketmq::QueueEntry>& entries);
 
+  // Makes the file that holds the entry before `end`, filler up to there. REQUIRES: no files, and
+  // end > 0.
+  Result<void> begin_at(std::int64_t end);
+
   // Leaves nothing but zeros at and behind `end`.
   Result<void> cut(std::int64_t end);
   // Deletes whole files that hold entries below `start` only; never the last one.

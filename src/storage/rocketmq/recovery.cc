@@ -8,6 +8,7 @@
 #include "bytes/reader.h"
 #include "format/rocketmq/message.h"
 #include "format/rocketmq/names.h"
+#include "format/rocketmq/property_crc.h"
 #include "storage/filelog/producer_note.h"
 
 namespace polylog::storage::rocketmq {
@@ -65,11 +66,14 @@ Result<std::int64_t> LogRecovery::choose_start() {
     const bool known = file != nullptr && file->base == point.base && file_note(*file) != nullptr &&
                        file->sums.size() >= point.position;
     if (known || (files.empty() && point.offset == 0)) {
-      const auto states = decode_states(point.producers);
+      const auto states = decode_queue_states(point.producers);
       if (states) {
         log_.last_store_time_ = std::max<std::int64_t>(point.max_timestamp.value(), 0);
         POLYLOG_TRY(find_queue_ends(point.offset));
         apply(*states);
+        // What the index has beyond the point may be of messages that a crash took; the rest of it
+        // is dispatched again.
+        POLYLOG_TRY(log_.index_.take_back(point.offset));
         return point.offset;
       }
       note(states.error().context + ": the whole log is read");
@@ -130,27 +134,12 @@ Result<void> LogRecovery::find_queue_ends(std::int64_t limit) {
   return {};
 }
 
-Result<std::vector<LogRecovery::QueueState>> LogRecovery::decode_states(ByteView bytes) {
-  std::vector<QueueState> states;
-  ByteReader reader(bytes);
-  while (reader.ok() && reader.remaining() > 0) {
-    QueueState state;
-    state.id.topic = std::string(reader.text(reader.u16()));
-    state.id.partition = reader.i32();
-    state.end = reader.i64();
-    POLYLOG_ASSIGN(producers, decode_producers(reader.bytes(reader.u32())));
-    state.producers = std::move(producers);
-    states.push_back(std::move(state));
-  }
-  if (!reader.ok()) return fail(Errc::corrupt, "queue states of a recovery point do not read");
-  return states;
-}
-
 void LogRecovery::apply(const std::vector<QueueState>& states) {
   for (const QueueState& state : states) {
     const auto found = log_.queues_.find(state.id);
     if (found == log_.queues_.end()) continue;
     Queue& queue = *found->second;
+    if (queue.note_.birth >= evidence_.note->recovery->offset) continue;  // of an earlier topic
     queue.producers_ = state.producers;
     if (queue.end_ >= state.end) continue;
     behind_.insert(&queue);
@@ -209,16 +198,20 @@ Result<bool> LogRecovery::scan_file(CommitFile& file, std::uint64_t from) {
 ScanStep LogRecovery::visit(CommitFile& file, const ScanFrame& frame) {
   const Result<stored::Message> message = stored::parse(frame.bytes);
   const std::int64_t position = file.base + static_cast<std::int64_t>(frame.position);
+  const Result<bool> match = file.check == nullptr
+                                 ? Result<bool>(true)
+                                 : file.check->match(*file.file, frame.position,
+                                                     frame.position + frame.bytes.size(), true);
   if (!message || message->physical_offset != position ||
-      !proves_itself(frame.bytes, *message, true)) {
+      !proves_itself(frame.bytes, *message, match && *match)) {
     return ScanStep::corrupt;
   }
   if (!catching_up_ && frame.position == file.sums.size()) file.sums.add_frame(frame.bytes);
-  take(*message, frame.bytes.size());
+  take(*message, frame.bytes);
   return ScanStep::next;
 }
 
-void LogRecovery::take(const stored::Message& message, std::size_t bytes) {
+void LogRecovery::take(const stored::Message& message, ByteView record) {
   const std::int64_t position = message.physical_offset;
   if (!catching_up_) {
     log_.last_store_time_ = std::max(log_.last_store_time_, message.store_timestamp);
@@ -242,24 +235,33 @@ void LogRecovery::take(const stored::Message& message, std::size_t bytes) {
   }
   Queue& queue = *log_.queue_for(message.topic, message.queue_id);
   if (position < queue.note_.birth) return;  // of an earlier topic of that name
-  if (catching_up_ != behind_.contains(&queue)) return;
+  if (catching_up_ != behind_.contains(&queue)) {
+    if (!catching_up_) log_.index_.add(message, position);
+    return;
+  }
   if (message.queue_offset < queue.end_) return;  // its entry is there
-  if (!offset_possible(queue, message)) {
+  if (!offset_possible(queue, message, record)) {
     note(queue.files_.directory() + ": the message at position " + std::to_string(position) +
          " says that its offset is " + std::to_string(message.queue_offset) +
          ", which can't be, and is passed over");
     return;
   }
-  if (message.queue_offset > queue.end_) fill_gap(queue, message, bytes);
+  if (message.queue_offset > queue.end_) fill_gap(queue, message, record.size());
   if (position >= scan_start_) note_run(queue, message);
-  log_.dispatch(queue, message, bytes, position);
+  log_.dispatch(queue, message, record.size(), position);
   queue.staged_end_ = queue.end_;
 }
 
-// The body's checksum does not cover the offset. All messages of the queue that come before this
-// one lie before it in the log, so there is a limit to how many they can be.
-bool LogRecovery::offset_possible(const Queue& queue, const stored::Message& message) {
+// The body's checksum does not cover the offset; one over the whole record does. All messages of
+// the queue that come before this one lie before it in the log, so there is a limit to how many
+// they can be, unless the queue was brought here with offsets of its own (append_chunk()).
+bool LogRecovery::offset_possible(const Queue& queue, const stored::Message& message,
+                                  ByteView record) {
+  if (message.queue_offset == queue.end_) return true;
   const bool begins = queue.end_ == queue.first_ && queue.pending_.empty();
+  if (stored::check_property_crc(record) == stored::PropertyCrc::good) {
+    return begins || message.queue_offset - queue.end_ <= SharedLog::gap_entries_max;
+  }
   const std::int64_t end = begins ? 0 : queue.end_;
   const std::int64_t room = message.physical_offset - (begins ? 0 : queue.last_end_);
   return message.queue_offset == end ||
@@ -267,23 +269,14 @@ bool LogRecovery::offset_possible(const Queue& queue, const stored::Message& mes
           message.queue_offset - end <= room / static_cast<std::int64_t>(stored::fixed_bytes_min));
 }
 
-// The messages in between can't be read any more, or went with old files: their offsets stay taken.
-// Their entries name the next message there is, so that RocketMQ, which does not compare offsets,
-// serves that one again rather than nothing.
+// The messages in between can't be read any more, or went with old files, or were never here.
 void LogRecovery::fill_gap(Queue& queue, const stored::Message& message, std::size_t bytes) {
-  if (queue.end_ == queue.first_ && queue.pending_.empty()) {
-    // The queue begins here; append() puts filler before its first entry.
-    queue.end_ = queue.staged_end_ = queue.flushed_ = queue.first_ = message.queue_offset;
-    return;
+  const bool begins = queue.end_ == queue.first_ && queue.pending_.empty();
+  if (!begins) {
+    note(queue.files_.directory() + ": the messages at offsets " + std::to_string(queue.end_) +
+         " to " + std::to_string(message.queue_offset) + " no longer read and are passed over");
   }
-  note(queue.files_.directory() + ": the messages at offsets " + std::to_string(queue.end_) +
-       " to " + std::to_string(message.queue_offset) + " no longer read and are passed over");
-  const Queue::Entry next{message.physical_offset, static_cast<std::int32_t>(bytes),
-                          stored::entry_tags_code(message, log_.delay_levels_)};
-  while (queue.end_ < message.queue_offset) {
-    queue.add(next, no_timestamp.value());
-  }
-  log_.list_pending(queue);
+  log_.pass_over(queue, message, bytes);
 }
 
 // Producer state, and which batch is only partly there.
@@ -306,18 +299,8 @@ void LogRecovery::note_run(Queue& queue, const stored::Message& message) {
     run_ = {};
   }
   if (run_.queue != nullptr) ++run_.met;
-  if (part->index + 1 != part->count) return;
-  if (run_.met == run_.count) run_ = {};
-  BatchInfo info;
-  info.first = Offset(message.queue_offset - part->index);
-  info.last = Offset(message.queue_offset);
-  info.records = part->count;
-  info.max_timestamp = Timestamp(message.born_timestamp);
-  info.producer.id = part->id;
-  info.producer.epoch = part->epoch;
-  info.producer.first_sequence = part->base_sequence;
-  info.producer.last_sequence = sequence_plus(part->base_sequence, part->count - 1);
-  queue.producers_.update(info, LogPosition(0));
+  if (part->index + 1 == part->count && run_.met == run_.count) run_ = {};
+  SharedLog::note_producer(queue.producers_, message, *part);
 }
 
 // ----------------------------------------------------------------------- where it stops reading
@@ -355,7 +338,6 @@ Result<bool> LogRecovery::handle_stop(CommitFile& file, const ScanEnd& end,
 
 // Above the durable end: this and all behind it was never acknowledged.
 Result<void> LogRecovery::cut(CommitFile& file, std::uint64_t position) {
-  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
   if (run_.queue != nullptr && run_.met < run_.count && run_.position >= file.base) {
     const auto begins = static_cast<std::uint64_t>(run_.position - file.base);
     // A batch that is only partly there goes as a whole.
@@ -374,20 +356,32 @@ Result<void> LogRecovery::cut(CommitFile& file, std::uint64_t position) {
                                                    : Result<void>());
     log_.directory_dirty_ = true;
   }
-  const auto room =
-      static_cast<std::size_t>(std::min<std::uint64_t>(stored::blank_bytes, file_bytes - position));
-  std::array<std::uint8_t, stored::blank_bytes> head{};
-  POLYLOG_TRY(file.file->read(position, MutableBytes(head).first(room)).map([](const auto&) {}));
-  if (std::any_of(head.begin(), head.end(), [](auto byte) { return byte != 0; })) {
-    report_.bytes_truncated += room;
-    head.fill(0);
-    POLYLOG_TRY(file.file->write(position, ByteView(head).first(room)));
-  }
+  POLYLOG_TRY(erase_from(file, position));
   if (file.sums.size() > position) POLYLOG_TRY(sum_up_to(file, position));
   file.end = position;
   file.full = false;
   file.dirty = true;
   run_ = {};
+  return {};
+}
+
+// Zeros where the log ends and as far as anything stands behind: whole records may, that arrived
+// where one before them did not.
+Result<void> LogRecovery::erase_from(CommitFile& file, std::uint64_t position) {
+  constexpr std::uint64_t chunk_bytes = 1 << 20;
+  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  std::vector<std::uint8_t> chunk(std::min(chunk_bytes, file_bytes - position));
+  for (std::uint64_t at = position; at < file_bytes; at += chunk.size()) {
+    chunk.resize(static_cast<std::size_t>(std::min(chunk_bytes, file_bytes - at)));
+    POLYLOG_TRY(file.file->read(at, chunk).map([](const auto&) {}));
+    const auto last =
+        std::find_if(chunk.rbegin(), chunk.rend(), [](auto byte) { return byte != 0; });
+    const auto used = static_cast<std::size_t>(chunk.rend() - last);
+    if (used == 0) break;
+    report_.bytes_truncated += used;
+    std::fill(chunk.begin(), chunk.end(), std::uint8_t{0});
+    POLYLOG_TRY(file.file->write(at, ByteView(chunk).first(used)));
+  }
   return {};
 }
 
@@ -418,6 +412,7 @@ Result<void> LogRecovery::catch_up() {
     if (behind_.contains(queue.get())) POLYLOG_TRY(queue->files_.cut(queue->flushed_));
   }
   const std::int64_t end = log_.commit_log_.end();
+  log_.index_.trust(end);  // keys come in the order of the log, and the scan has seen them all
   for (const CommitFilePtr& file : log_.commit_log_.files()) {
     // From the file's beginning: a position may name what was cut off since.
     if (file->position() <= behind_from_ || file->base >= end) continue;
@@ -462,6 +457,11 @@ Result<void> LogRecovery::finish() {
     end = std::max(end, evidence_.note->durable.value());
   }
   log_.written_end_ = log_.durable_end_ = end;
+  // Made behind records that a power cut took: what is written from here on is theirs all the same.
+  for (const auto& [id, queue] : log_.queues_) {
+    queue->note_.birth = std::min(queue->note_.birth, end);
+  }
+  for (auto& [id, note] : log_.removed_) note.birth = std::min(note.birth, end);
   if (evidence_.note != nullptr) {
     log_.epochs_ = EpochList(evidence_.note->epochs);
     log_.epochs_.truncate_end(LogPosition(end));

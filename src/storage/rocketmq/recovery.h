@@ -46,23 +46,18 @@ class LogRecovery {
   Result<std::int64_t> choose_start();
   Result<void> find_queue_ends(std::int64_t limit);
   Result<std::int64_t> last_known_end(Queue& queue, std::int64_t limit);
-  // What a recovery point says of one queue.
-  struct QueueState {
-    TopicPartition id;
-    std::int64_t end = 0;
-    ProducerState producers;
-  };
-  static Result<std::vector<QueueState>> decode_states(ByteView bytes);
   void apply(const std::vector<QueueState>& states);
   Result<void> scan_from(std::int64_t position);
   Result<bool> scan_file(CommitFile& file, std::uint64_t from);
   ScanStep visit(CommitFile& file, const ScanFrame& frame);
-  void take(const format::rocketmq::Message& message, std::size_t bytes);
-  static bool offset_possible(const Queue& queue, const format::rocketmq::Message& message);
+  void take(const format::rocketmq::Message& message, ByteView record);
+  static bool offset_possible(const Queue& queue, const format::rocketmq::Message& message,
+                              ByteView record);
   void note_run(Queue& queue, const format::rocketmq::Message& message);
   void fill_gap(Queue& queue, const format::rocketmq::Message& message, std::size_t bytes);
   Result<bool> handle_stop(CommitFile& file, const ScanEnd& end, std::uint64_t& position);
   Result<void> cut(CommitFile& file, std::uint64_t position);
+  Result<void> erase_from(CommitFile& file, std::uint64_t position);
   Result<void> sum_up_to(CommitFile& file, std::uint64_t position);
   Result<void> catch_up();
   Result<void> rewrite(CommitFile& file);

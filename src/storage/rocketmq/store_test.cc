@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "format/rocketmq/names.h"
+#include "format/rocketmq/properties.h"
 #include "storage/rocketmq/store_rig.h"
 
 namespace polylog::storage::rocketmq {
@@ -442,6 +443,84 @@ TEST_F(RocketmqStoreTest, a_point_whose_queue_states_do_not_read_costs_a_longer_
   sidecar.reset();
   kill();
   EXPECT_EQ(read("a"), a);
+}
+
+// A batch of an idempotent producer of one message, as the Kafka protocol's mapping stores it.
+std::string from_producer(int sequence) {
+  stored::ProducerPart part;
+  part.id = ProducerId(7);
+  part.epoch = 0;
+  part.base_sequence = sequence;
+  return std::string(stored::property::kafka_producer) + '\x01' + stored::to_text(part) + '\x02';
+}
+
+BatchInfo producers_batch(int sequence) {
+  BatchInfo info;
+  info.producer = {ProducerId(7), 0, sequence, sequence};
+  return info;
+}
+
+TEST_F(RocketmqStoreTest, what_was_truncated_is_forgotten_by_producers_and_keys) {
+  const auto put_one = [&](const std::string& body, int sequence) {
+    Batch batch = message(body, "a", from_producer(sequence) + "KEYS\x01k\x02");
+    batch.info.producer = producers_batch(sequence).producer;
+    put(batch, "a");
+  };
+  put_one("keep", 0);
+  const auto cut = store->shared_log()->end();
+  put_one("one", 1);
+  put_one("two", 2);
+  EXPECT_EQ(find("a", "k"), (Strings{"two", "one", "keep"}));
+  ASSERT_TRUE(store->shared_log()->truncate(cut));
+  EXPECT_EQ(find("a", "k"), (Strings{"keep"}));
+  using Verdict = ProducerState::Verdict;
+  EXPECT_EQ(queue("a")->check_producer(producers_batch(1)).verdict, Verdict::accept);
+  EXPECT_EQ(queue("a")->check_producer(producers_batch(0)).verdict, Verdict::duplicate);
+  put_one("new", 1);  // each where one of those stood that are gone
+  put_one("ner", 2);
+  EXPECT_EQ(find("a", "k"), (Strings{"ner", "new", "keep"}));
+  sync();
+  power_cut();
+  EXPECT_EQ(read("a"), (Strings{"keep", "new", "ner"}));
+  EXPECT_EQ(find("a", "k"), (Strings{"ner", "new", "keep"}));
+}
+
+TEST_F(RocketmqStoreTest, a_new_topic_does_not_inherit_the_producers_of_one_of_its_name) {
+  Batch batch = message("old", "a", from_producer(0));
+  batch.info.producer = producers_batch(0).producer;
+  put(batch, "a");
+  ASSERT_TRUE(store->checkpoint());
+  ASSERT_TRUE(store->remove({"a", 0}));
+  queue("a");
+  sync();
+  kill();
+  EXPECT_EQ(queue("a")->check_producer(producers_batch(0)).verdict, ProducerState::Verdict::accept);
+}
+
+TEST_F(RocketmqStoreTest, a_topic_made_behind_messages_that_a_power_cut_took_keeps_its_own) {
+  put("acknowledged", "a");
+  sync();
+  put_numbers(0, 10, "a");
+  queue("b");
+  ASSERT_TRUE(queue("a")->advance_start(Offset(1)));  // syncs the sidecar, and the log not
+  power_cut();
+  ASSERT_NE(store->find({"b", 0}), nullptr);
+  put("kept", "b");
+  sync();
+  power_cut();
+  EXPECT_EQ(read("b"), (Strings{"kept"}));
+}
+
+TEST_F(RocketmqStoreTest, nothing_is_noted_behind_a_sync_that_failed) {
+  put("one", "a");
+  queue("b");
+  disk->fail_path("rocketmq.sidecar", fs::Fault::eio);
+  const auto dirty = store->shared_log()->dirty();
+  ASSERT_TRUE(dirty);
+  store->shared_log()->settled(**dirty, false);
+  disk->clear_faults();
+  EXPECT_EQ(store->remove({"b", 0}).error().code, Errc::unavailable);
+  EXPECT_EQ(queue("a")->advance_start(Offset(1)).error().code, Errc::unavailable);
 }
 
 }  // namespace

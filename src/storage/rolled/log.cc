@@ -206,7 +206,7 @@ Result<void> RolledLog::write_staged_locked() {
     if (staged.bytes.head_size > 0) parts.push_back(staged.bytes.head_view());
     if (!staged.bytes.rest.empty()) parts.push_back(staged.bytes.rest.view());
   }
-  auto file = segment.data();
+  auto file = segment.writable();
   Result<void> wrote;
   if (!file) {
     wrote = fail(file.error());

@@ -165,8 +165,14 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
                                          [[maybe_unused]] std::vector<fs::FilePtr>& files) {
     return {};
   }
+  // Whether prepare_round() is wanted, again perhaps, before a round is captured: the lock is held.
+  virtual bool wants_preparation() const { return false; }
   // What must go with, or before, the data of this round beyond the data itself.
   virtual Result<void> prepare_round([[maybe_unused]] DirtyLog& out) { return {}; }
+  // What prepare_round() gave did not come into a round after all, or the round failed. The lock
+  // is held.
+  virtual void round_dropped() {}
+  virtual void round_failed() {}
   virtual Result<void> save_progress() { return {}; }  // durable when it returns
   virtual Result<void> write_closing_state() { return {}; }
   virtual void fill_point([[maybe_unused]] RecoveryPoint& point) const {}  // the lock is held
@@ -231,6 +237,8 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   void note_written(const BatchInfo& batch, ByteView head, ByteView rest);
   std::vector<std::shared_ptr<DataSegment>> unsaved_segments() const;
   Result<void> append_frames(ByteView frames);
+  Result<void> cut_back(const std::shared_ptr<DataSegment>& segment, const fs::FilePtr& file,
+                        std::uint64_t keep, std::int64_t end);
   Result<void> reload_active(const fs::FilePtr& file, std::uint64_t size, std::int64_t end);
   Result<void> replay(const std::shared_ptr<DataSegment>& segment);
   Result<std::uint64_t> cut_position(const DataSegment& segment, std::int64_t end) const;
@@ -240,6 +248,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
                    std::vector<std::shared_ptr<DataSegment>>& sealed);
   Result<void> capture_round(Round& round, DirtyLog& out);
   std::shared_ptr<DataSegment> after(const DataSegment& segment) const;
+  LeaderEpoch epoch_at(std::int64_t offset) const;
   Result<std::optional<Batch>> read_within(std::int64_t from, const ReadLimits& limits) const;
   Result<std::optional<TimedOffset>> find_in(const ReadPlan& plan, Timestamp at,
                                              std::int64_t log_start) const;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "base/assert.h"
 #include "storage/rolled/log.h"
@@ -40,12 +41,42 @@ Error damage(const DataSegment& segment, std::uint64_t position, std::int64_t of
                              ", offset " + std::to_string(offset)};
 }
 
+// What a read must know to judge frames in a damaged block.
+struct Judge {
+  const FrameFormat& format;
+  const DataSegment& segment;
+  std::function<LeaderEpoch(std::int64_t)> epoch_at;  // as the log's list of epochs has it
+
+  // The sums vouch for a block as a whole; where they don't, each frame answers for itself.
+  Result<BatchInfo> describe(std::uint64_t position, ByteView whole,
+                             const FrameProof& proof) const {
+    POLYLOG_ASSIGN(match, segment.blocks_match(position, position + whole.size(), true));
+    POLYLOG_ASSIGN(info, format.describe(whole));
+    if (match || proof.holds(info, whole, epoch_at(info.first.value()))) return info;
+    return fail(Errc::corrupt, "bad checksum or place");
+  }
+  // Of the frame the index led to, which it confirmed, or of the segment's first one.
+  Result<FrameProof> proof_at(std::uint64_t position, std::uint64_t size, bool wait) const {
+    if (position == 0) return FrameProof(format, segment.base);
+    POLYLOG_ASSIGN(front, load(segment, position, format.head_bytes(), wait));
+    const Head frame = format.head(front.view(), size - position);
+    if (frame.state != Head::State::complete) return FrameProof(format, std::nullopt);
+    return FrameProof(format, frame.first);
+  }
+};
+
 // Walks whole frames of a window: skips those below `from`, keeps what fits.
 class RegionBuilder {
  public:
-  RegionBuilder(const FrameFormat& format, std::int64_t from, const ReadLimits& limits,
-                bool trusted)
-      : format_(format), from_(from), limits_(limits), trusted_(trusted) {}
+  // `trusted`: the window touches no damaged block.
+  RegionBuilder(const Judge& judge, std::int64_t from, const ReadLimits& limits, bool trusted,
+                FrameProof& proof)
+      : judge_(judge),
+        format_(judge.format),
+        from_(from),
+        limits_(limits),
+        trusted_(trusted),
+        proof_(proof) {}
 
   enum class Stop { full, end, more, damaged };
 
@@ -60,6 +91,7 @@ class RegionBuilder {
       const Head frame = format_.head(rest, file_end - resume_);
       if (frame.state != Head::State::complete) return Stop::damaged;
       if (!accept(frame, rest)) return stop_;
+      proof_.passed(frame.last + 1);
       rest = rest.subspan(static_cast<std::size_t>(frame.size));
       resume_ += frame.size;
     }
@@ -88,8 +120,16 @@ class RegionBuilder {
 
   // False: stop_ says why.
   bool accept(const Head& frame, ByteView rest) {
+    const bool whole_there = frame.size <= rest.size();
+    if (!trusted_) {
+      // Its offsets mean nothing before it has proved them.
+      if (!whole_there) return stop(count_ > 0 ? Stop::full : need(frame.size));
+      if (!judge_.describe(resume_, rest.first(static_cast<std::size_t>(frame.size)), proof_)) {
+        return stop(count_ > 0 ? Stop::full : Stop::damaged);
+      }
+    }
     if (frame.last < from_) {  // stepped over, unless it runs out of the window
-      if (frame.size > rest.size()) return stop(need(frame.size + format_.head_bytes()));
+      if (!whole_there) return stop(need(frame.size + format_.head_bytes()));
       reached_ = frame.last + 1;
       return true;
     }
@@ -97,13 +137,9 @@ class RegionBuilder {
     const bool whole_anyway = count_ == 0 && limits_.first_whole;
     if (!whole_anyway && bytes_ + frame.size > limits_.bytes_max) return stop(Stop::full);
     if (count_ > 0 && records_ >= limits_.records_max) return stop(Stop::full);
-    if (frame.size > rest.size()) {
-      return stop(count_ > 0 ? Stop::full : need(frame.size));
-    }
-    // The sums vouch for a block as a whole; where they don't, each frame answers for itself.
+    if (!whole_there) return stop(count_ > 0 ? Stop::full : need(frame.size));
     const ByteView whole = rest.first(static_cast<std::size_t>(frame.size));
-    const bool good = trusted_ || format_.crc_matches(whole);
-    const auto info = good ? format_.describe(whole) : fail(Errc::corrupt, "bad checksum");
+    const auto info = format_.describe(whole);
     if (!info) return stop(count_ > 0 ? Stop::full : Stop::damaged);
     add(*info, whole.size());
     return true;
@@ -128,10 +164,12 @@ class RegionBuilder {
     reached_ = info.last.value() + 1;
   }
 
+  const Judge& judge_;
   const FrameFormat& format_;
   const std::int64_t from_;
   const ReadLimits& limits_;
   const bool trusted_;
+  FrameProof& proof_;
   Stop stop_ = Stop::end;
   BatchInfo info_;
   std::uint64_t first_at_ = 0, bytes_ = 0, resume_ = 0, needed_ = 0;
@@ -139,34 +177,82 @@ class RegionBuilder {
   std::int64_t reached_ = 0;
 };
 
-// One contiguous region of whole frames from `segment`, or an empty one when nothing at or
-// beyond `from` lies in it.
-Result<std::optional<Batch>> read_region(const FrameFormat& format, const DataSegment& segment,
-                                         std::uint64_t size, std::int64_t from,
+// Where a read for `from` goes on behind the damaged frame at `position`; nothing: nowhere.
+// Either right behind it, when its length leads to a frame that proves itself in that place, or
+// where the sums remember a frame's start.
+Result<std::optional<std::uint64_t>> step_over(const Judge& judge, std::uint64_t position,
+                                               std::uint64_t size, std::int64_t from, bool wait,
+                                               FrameProof& proof) {
+  const FrameFormat& format = judge.format;
+  const auto head_at = [&](std::uint64_t at) -> Result<std::optional<Head>> {
+    if (at >= size) return std::optional<Head>();
+    POLYLOG_ASSIGN(front, load(judge.segment, at, format.head_bytes(), wait));
+    if (front.size < format.head_bytes()) return std::optional<Head>();
+    const Head frame = format.head(front.view(), size - at);
+    return frame.state == Head::State::complete ? std::optional(frame) : std::nullopt;
+  };
+  POLYLOG_ASSIGN(damaged, head_at(position));
+  const std::optional<std::int64_t> begins = proof.next();
+  proof.lost();
+  if (damaged) {
+    const std::uint64_t behind = position + damaged->size;
+    if (begins) proof.passed(*begins + (damaged->last - damaged->first) + 1);
+    POLYLOG_ASSIGN(frame, head_at(behind));
+    if (frame && frame->first <= from) {
+      POLYLOG_ASSIGN(whole, load(judge.segment, behind, frame->size, wait));
+      POLYLOG_ASSIGN(info, format.describe(whole.view())
+                               .map([](const auto& i) { return std::optional(i); })
+                               .or_else([](const auto&) {
+                                 return Result<std::optional<BatchInfo>>(std::nullopt);
+                               }));
+      if (info && proof.holds(*info, whole.view(), judge.epoch_at(info->first.value()))) {
+        return std::optional(behind);
+      }
+    }
+    POLYLOG_ASSIGN(sound,
+                   judge.segment.blocks_match(position, position + format.head_bytes(), wait));
+    if (!sound) proof.lost();
+  }
+  const auto next = judge.segment.next_frame_after(position);
+  if (!next) return std::optional<std::uint64_t>();
+  POLYLOG_ASSIGN(frame, head_at(*next));
+  return frame && frame->first <= from ? next : std::nullopt;
+}
+
+// One contiguous region of whole frames from `segment`; nothing when no frame at or beyond `from`
+// lies in it. A frame that is over the limits is an empty batch: the read ends there.
+Result<std::optional<Batch>> read_region(const Judge& judge, std::uint64_t size, std::int64_t from,
                                          const ReadLimits& limits) {
+  const DataSegment& segment = judge.segment;
   POLYLOG_ASSIGN(position, segment.locate(from, size, limits.wait));
   std::uint64_t bytes = std::min<std::uint64_t>(limits.bytes_max, size) + slack_bytes;
+  FrameProof proof(judge.format, std::nullopt);
+  bool placed = false;  // the proof knows where it begins
   while (position < size) {
     bytes = std::min(bytes, size - position);
     POLYLOG_ASSIGN(match, segment.blocks_match(position, position + bytes, limits.wait));
+    if (!match && !placed) {
+      POLYLOG_ASSIGN(begins, judge.proof_at(position, size, limits.wait));
+      proof = begins;
+    }
+    placed = true;
     POLYLOG_ASSIGN(window, load(segment, position, bytes, limits.wait));
-    RegionBuilder region(format, from, limits, match);
+    RegionBuilder region(judge, from, limits, match, proof);
     using Stop = RegionBuilder::Stop;
     const Stop stop = region.walk(window, size);
     if (!region.empty()) return std::optional(region.take(window));
     if (stop == Stop::damaged) {
-      // Damage before the wanted frame is stepped over where the sums remember a frame start.
-      const auto next = segment.next_frame_after(region.resume());
-      if (region.reached() < from && next && *next < size) {
-        POLYLOG_ASSIGN(front, load(segment, *next, format.head_bytes(), limits.wait));
-        const Head frame = format.head(front.view(), size - *next);
-        if (frame.state == Head::State::complete && frame.first <= from) {
+      // Damage before the wanted frame is stepped over.
+      if (region.reached() < from) {
+        POLYLOG_ASSIGN(next, step_over(judge, region.resume(), size, from, limits.wait, proof));
+        if (next) {
           position = *next;
           continue;
         }
       }
       return fail(damage(segment, region.resume(), from));
     }
+    if (stop == Stop::full) return std::optional(Batch());
     if (stop != Stop::more) return std::optional<Batch>();
     position = region.resume();
     bytes = std::max<std::uint64_t>(region.needed(), limits.bytes_max + slack_bytes);
@@ -214,6 +300,7 @@ Result<std::vector<Batch>> RolledLog::read(Offset from, ReadLimits limits) const
       }
     }
     POLYLOG_ASSIGN(region, read_within(from.value(), within));
+    if (region && region->bytes.empty()) return std::vector<Batch>();
     if (region) {
       std::vector<Batch> batches;
       batches.push_back(std::move(*region));
@@ -235,15 +322,21 @@ Result<std::optional<Batch>> RolledLog::read_within(std::int64_t from,
     size = segment->size;
   }
   while (segment != nullptr) {
-    POLYLOG_ASSIGN(region, read_region(format_, *segment, size, from, limits));
+    const Judge judge{format_, *segment, [this](std::int64_t at) { return epoch_at(at); }};
+    POLYLOG_ASSIGN(region, read_region(judge, size, from, limits));
     if (region) return region;
-    // Nothing there: the wanted offset lies in a gap at the segment's end, or over the limits.
+    // Nothing there: the wanted offset lies in a gap at the segment's end.
     const std::lock_guard lock(mutex_);
     segment = after(*segment);
     if (segment != nullptr) size = segment->size;
     if (segment != nullptr && segment->base >= limits.end.value()) break;
   }
   return std::optional<Batch>();
+}
+
+LeaderEpoch RolledLog::epoch_at(std::int64_t offset) const {
+  const std::lock_guard lock(mutex_);
+  return epochs_.at(LogPosition(offset));
 }
 
 std::shared_ptr<DataSegment> RolledLog::floor(std::int64_t offset) const {
@@ -266,11 +359,14 @@ Result<std::optional<TimedOffset>> RolledLog::find_in(const ReadPlan& plan, Time
   const std::int64_t from = std::max(floor_offset, log_start);
   POLYLOG_ASSIGN(position, plan.segment->locate(from, plan.size, true));
   POLYLOG_ASSIGN(file, plan.segment->data());
+  const Judge judge{format_, *plan.segment, [this](std::int64_t at_in) { return epoch_at(at_in); }};
+  POLYLOG_ASSIGN(proof, judge.proof_at(position, plan.size, true));
   std::optional<TimedOffset> found;
   Result<void> decoded;
   const auto visit = [&](const ScanFrame& frame) {
-    const auto info = format_.describe(frame.bytes);
+    const auto info = judge.describe(frame.position, frame.bytes, proof);
     if (!info) return ScanStep::corrupt;
+    proof.passed(info->last.value() + 1);
     if (info->max_timestamp < at || info->last.value() < log_start) return ScanStep::next;
     decoded = format_.for_each_time(frame.bytes, [&](Offset offset, Timestamp time) {
       if (time < at || offset.value() < log_start) return true;
@@ -384,13 +480,15 @@ Result<LogPosition> RolledLog::append_chunk(const LogChunk& chunk) {
   };
   POLYLOG_TRY(for_each_frame(format_, chunk.bytes.view(), gather));
   POLYLOG_TRY(append_frames(group));
+  // Offsets at the end that no record has.
+  staged_end_ = written_end_ = std::max(written_end_, chunk.end.value());
   return LogPosition(written_end_);
 }
 
 Result<void> RolledLog::append_frames(ByteView frames) {
   if (frames.empty()) return {};
   DataSegment& segment = active();
-  POLYLOG_ASSIGN(file, segment.data());
+  POLYLOG_ASSIGN(file, segment.writable());
   if (auto wrote = file->write(segment.size, frames); !wrote) {
     if (auto cut = file->truncate(segment.size); !cut) failed_ = true;
     return wrote;

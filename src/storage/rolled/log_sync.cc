@@ -107,9 +107,15 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
     // A point counts entries that must be on the disk; of a new segment only the names matter.
     if (wanted) out.files.insert(out.files.end(), files.begin(), files.end());
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  while (wants_preparation()) {  // appends go on meanwhile
+    lock.unlock();
+    POLYLOG_TRY(prepare_round(out));
+    lock.lock();
+  }
   if (auto captured = capture_round(round, out); !captured) {
     // Out of descriptors, say. The log is as it was, and so is what waits for it.
+    round_dropped();
     return fail(Errc::would_block, captured.error().to_string());
   }
   if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
@@ -135,6 +141,7 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
     rounds_.erase(found);
     if (!synced) {
       failed_ = true;
+      round_failed();
       return;
     }
     durable_end_ = std::max(durable_end_, done.end.value());

@@ -40,8 +40,16 @@ Result<void> RolledLog::truncate(LogPosition end) {
   const std::shared_ptr<DataSegment> segment = floor(end.value());
   POLYLOG_ASSIGN(file, segment->data());
   POLYLOG_ASSIGN(keep, cut_position(*segment, end.value()));
+  auto done = cut_back(segment, file, keep, end.value());
+  // Half of it may be on the disk: only a start can tell.
+  if (!done) failed_ = true;
+  return done;
+}
+
+Result<void> RolledLog::cut_back(const std::shared_ptr<DataSegment>& segment,
+                                 const fs::FilePtr& file, std::uint64_t keep, std::int64_t end) {
   // First what the sidecar says, then the bytes: it must never promise what is gone.
-  POLYLOG_TRY(context_.sidecar->cut(sidecar_id_, segment->number, keep, end));
+  POLYLOG_TRY(context_.sidecar->cut(sidecar_id_, segment->number, keep, LogPosition(end)));
   while (segments_.back() != segment) {
     const std::shared_ptr<DataSegment> last = segments_.back();
     POLYLOG_TRY(last->remove_files());
@@ -49,8 +57,9 @@ Result<void> RolledLog::truncate(LogPosition end) {
     segments_.pop_back();
   }
   directory_dirty_ = true;
+  POLYLOG_TRY(segment->expect_cut(*file, keep));
   POLYLOG_TRY(file->truncate(keep));
-  return reload_active(file, keep, end.value());
+  return reload_active(file, keep, end);
 }
 
 Result<void> RolledLog::reload_active(const fs::FilePtr& file, std::uint64_t size,

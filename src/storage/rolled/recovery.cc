@@ -17,6 +17,7 @@ Result<void> RolledRecovery::run() {
   }
   for (std::size_t i = 0; i + 1 < all.size(); ++i) all[i]->sealed = true;
   POLYLOG_TRY(load_epochs());
+  epochs_on_file_ = log_.epochs_;
   POLYLOG_ASSIGN(point, start_at_point());
   if (!point) {
     producers().clear();
@@ -94,8 +95,10 @@ Result<std::optional<RolledRecovery::Start>> RolledRecovery::start_at_point() {
 
 Result<void> RolledRecovery::scan_from(const Start& start) {
   next_ = start.offset;
-  for (std::size_t i = 0; i < segments().size(); ++i) {
-    DataSegment& segment = *segments()[i];
+  const Segments& all = segments();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    DataSegment& segment = *all[i];
+    if (segment.base == unknown_base) segment.base = likely_base(i, start);
     if (i < start.segment) {
       if (wants_indexes(segment)) POLYLOG_TRY(rebuild_indexes(segment));
       if (segment.sums.size() != segment.size) POLYLOG_TRY(sum_up(segment));
@@ -103,12 +106,22 @@ Result<void> RolledRecovery::scan_from(const Start& start) {
       segment.durable_tail = segment.sums.tail();
       continue;
     }
-    if (segment.base == unknown_base) segment.base = std::max(next_, evidence_.log_start);
     next_ = std::max(next_, i == start.segment ? start.offset : segment.base);
     POLYLOG_TRY(scan_segment(i, i == start.segment ? start.position : 0));
     if (never_reached(i)) POLYLOG_TRY(cut(i, segment.size));
   }
   return {};
+}
+
+// Where a file begins that is empty or whose first frame does not read: rather too high than too
+// low, since a reader that finds nothing in one file goes on to the next.
+std::int64_t RolledRecovery::likely_base(std::size_t index, const Start& start) const {
+  if (index == 0) return evidence_.log_start;
+  if (index > start.segment) return std::max(next_, segments()[index - 1]->base);
+  const auto from = segments().begin() + static_cast<std::ptrdiff_t>(index);
+  const auto known = std::find_if(
+      from, segments().end(), [](const auto& segment) { return segment->base != unknown_base; });
+  return known == segments().end() ? start.offset : (*known)->base;
 }
 
 // True when what is missing between this segment's end and the next one's base was never
@@ -126,7 +139,7 @@ ScanStep RolledRecovery::visit(DataSegment& segment, const ScanFrame& frame) {
   const auto info = format_.describe(frame.bytes);
   const std::int64_t lowest = held_.empty() ? next_ : held_.back().info.last.value() + 1;
   if (!info || info->first.value() < std::max(lowest, segment.base) || !possible(segment, *info) ||
-      !format_.crc_matches(frame.bytes)) {
+      !proved(segment, *info, frame)) {
     return ScanStep::corrupt;
   }
   const FrameFormat::Part part = format_.part_of(frame.bytes);
@@ -134,6 +147,31 @@ ScanStep RolledRecovery::visit(DataSegment& segment, const ScanFrame& frame) {
   const ScanStep step = take(segment, *info, frame.bytes);
   if (step == ScanStep::next) keep(segment, *info, frame.position, frame.bytes);
   return step;
+}
+
+bool RolledRecovery::proved(const DataSegment& segment, const BatchInfo& info,
+                            const ScanFrame& frame) const {
+  const auto match =
+      segment.blocks_match(frame.position, frame.position + frame.bytes.size(), true);
+  if (match && *match) return format_.crc_matches(frame.bytes);
+  return proof_.holds(info, frame.bytes, epoch_there(info.first.value(), info.epoch));
+}
+
+// One that began behind the recovery point is in the layout's file only.
+LeaderEpoch RolledRecovery::epoch_there(std::int64_t offset, LeaderEpoch said) const {
+  const LeaderEpoch known = log_.epochs_.at(LogPosition(offset));
+  const LeaderEpoch on_file = epochs_on_file_.at(LogPosition(offset));
+  return said == on_file && on_file > known ? on_file : known;
+}
+
+void RolledRecovery::fill_epochs(LeaderEpoch epoch, std::int64_t to) {
+  for (const EpochList::Entry& entry : epochs_on_file_.entries()) {
+    const bool lost = entry.epoch > epochs().latest() && entry.epoch <= epoch &&
+                      entry.start.value() >= next_ && entry.start.value() < to;
+    if (!lost) continue;
+    epochs().assign(entry.epoch, entry.start);
+    epochs_changed();
+  }
 }
 
 // Nothing of a batch counts before its last part is seen.
@@ -161,7 +199,10 @@ ScanStep RolledRecovery::take(DataSegment& segment, const BatchInfo& batch, Byte
     if (auto noted = log_.note_state(batch, frame, &segment); !noted) return ScanStep::corrupt;
   }
   if (batch.epoch > epochs().latest() && batch.epoch != no_epoch) {
-    epochs().assign(batch.epoch, LogPosition(batch.first.value()));
+    if (format_.carries_epochs()) fill_epochs(batch.epoch, batch.first.value());
+    if (batch.epoch > epochs().latest()) {
+      epochs().assign(batch.epoch, LogPosition(batch.first.value()));
+    }
     epochs_changed();
   }
   return ScanStep::next;
@@ -172,6 +213,7 @@ void RolledRecovery::keep(DataSegment& segment, const BatchInfo& info, std::uint
   if (position == segment.sums.size()) segment.sums.add_frame(frame);
   segment.note_frame(info, position, frame.size(), config());
   next_ = info.last.value() + 1;
+  proof_.passed(next_);
 }
 
 void RolledRecovery::release_parts(DataSegment& segment, std::uint64_t durable, ScanEnd& end) {
@@ -191,6 +233,7 @@ Result<void> RolledRecovery::scan_segment(std::size_t index, std::uint64_t posit
   const std::uint64_t size = segment->size;
   const std::uint64_t from = position;
   POLYLOG_TRY(prepare_scan(*segment, position));
+  proof_.passed(position == 0 ? segment->base : next_);
   POLYLOG_ASSIGN(file, segment->data());
   while (index < segments().size()) {
     POLYLOG_ASSIGN(end, scan(*file, position, size, FormatDecoder(format_), size,
@@ -212,6 +255,37 @@ Result<void> RolledRecovery::scan_segment(std::size_t index, std::uint64_t posit
   return {};
 }
 
+std::optional<std::uint64_t> RolledRecovery::behind_damage(DataSegment& segment,
+                                                           std::uint64_t position) {
+  const auto file = segment.data();
+  if (!file) return std::nullopt;
+  const auto head_at = [&](std::uint64_t at) -> std::optional<FrameFormat::Head> {
+    std::vector<std::uint8_t> front(format_.head_bytes());
+    const auto got = at < segment.size ? (*file)->read(at, front) : Result<std::size_t>(0);
+    if (!got || *got < front.size()) return std::nullopt;
+    const FrameFormat::Head frame = format_.head(front, segment.size - at);
+    using State = FrameFormat::Head::State;
+    return frame.state == State::complete ? std::optional(frame) : std::nullopt;
+  };
+  const auto damaged = head_at(position);
+  if (!damaged) return std::nullopt;
+  const std::uint64_t behind = position + damaged->size;
+  const auto frame = head_at(behind);
+  if (!frame) return std::nullopt;
+  std::vector<std::uint8_t> whole(static_cast<std::size_t>(frame->size));
+  const auto got = (*file)->read(behind, whole);
+  if (!got || *got < whole.size()) return std::nullopt;
+  const auto info = format_.describe(whole);
+  if (!info || info->first.value() < next_) return std::nullopt;
+  FrameProof proof(format_, std::nullopt);
+  if (proof_.next()) proof.passed(*proof_.next() + (damaged->last - damaged->first) + 1);
+  if (!proof.holds(*info, whole, epoch_there(info->first.value(), info->epoch))) {
+    return std::nullopt;
+  }
+  proof_ = proof;
+  return behind;
+}
+
 Result<bool> RolledRecovery::handle_damage(std::size_t index, const ScanEnd& end,
                                            std::uint64_t& position) {
   DataSegment& segment = *segments()[index];
@@ -220,7 +294,11 @@ Result<bool> RolledRecovery::handle_damage(std::size_t index, const ScanEnd& end
     POLYLOG_TRY(cut(index, end.position));
     return false;
   }
-  const auto next = segment.next_frame_after(end.position);
+  auto next = behind_damage(segment, end.position);
+  if (!next) {
+    proof_.lost();
+    next = segment.next_frame_after(end.position);
+  }
   position = std::min(next.value_or(durable), segment.size);
   note(segment.data_path() + ": bytes " + std::to_string(end.position) + " to " +
        std::to_string(position) + " were durable and no longer read; offsets from " +
@@ -302,7 +380,8 @@ Result<void> RolledRecovery::finish() {
   std::int64_t end = std::max(next_, all.back()->base);
   // Lost batches at the very end still had their offsets: they are not given again.
   if (evidence_.note != nullptr) end = std::max(end, evidence_.note->durable.value());
-  if (evidence_.clean) end = std::max(end, evidence_.recovery_point);
+  if (evidence_.clean && evidence_.note == nullptr) end = std::max(end, evidence_.recovery_point);
+  if (format_.carries_epochs() && end > next_) fill_epochs(epochs_on_file_.latest(), end);
   if (damaged_tail_) {
     // Nothing is written behind bytes that don't read: the log goes on in a segment of its own.
     all.back()->close_index();

@@ -25,7 +25,11 @@ namespace polylog::storage {
 class RolledRecovery {
  public:
   RolledRecovery(RolledLog& log, const RolledLog::Evidence& evidence, Recovery& report)
-      : evidence_(evidence), report_(report), log_(log), format_(log.format_) {}
+      : evidence_(evidence),
+        report_(report),
+        log_(log),
+        format_(log.format_),
+        proof_(log.format_, std::nullopt) {}
   virtual ~RolledRecovery() = default;
 
   Result<void> run();
@@ -73,6 +77,7 @@ class RolledRecovery {
   Result<void> load_data(DataSegment& segment);
   const FileNote* file_note(const DataSegment& segment) const;
   void note(const std::string& text);
+  std::int64_t reached() const { return next_; }  // offset behind what the scan has seen
 
   const RolledLog::Evidence& evidence_;
   Recovery& report_;
@@ -90,14 +95,24 @@ class RolledRecovery {
   ScanStep visit(DataSegment& segment, const ScanFrame& frame);
   ScanStep visit_part(DataSegment& segment, const ScanFrame& frame, const BatchInfo& info,
                       FrameFormat::Part part);
+  // Whether a frame may be what was written: its checksum is right, and in a damaged block its
+  // place too.
+  bool proved(const DataSegment& segment, const BatchInfo& info, const ScanFrame& frame) const;
   ScanStep take(DataSegment& segment, const BatchInfo& batch, ByteView frame);
   void keep(DataSegment& segment, const BatchInfo& info, std::uint64_t position, ByteView frame);
   // Of a batch that has no further parts: below the durable end its records are served as any.
   void release_parts(DataSegment& segment, std::uint64_t durable, ScanEnd& end);
+  std::int64_t likely_base(std::size_t index, const Start& start) const;
   bool never_reached(std::size_t index) const;
   std::uint64_t durable_bytes(const DataSegment& segment) const;
   // As far as damage may not be cut off.
   std::uint64_t guarded_bytes(const DataSegment& segment) const;
+  // Right behind a damaged frame, when its length leads to one that proves itself there.
+  std::optional<std::uint64_t> behind_damage(DataSegment& segment, std::uint64_t position);
+  // Epochs that began in [next_, to] with batches that no longer read, as the layout's file has
+  // them, up to `epoch`.
+  void fill_epochs(LeaderEpoch epoch, std::int64_t to);
+  LeaderEpoch epoch_there(std::int64_t offset, LeaderEpoch said) const;
   Result<bool> handle_damage(std::size_t index, const ScanEnd& end, std::uint64_t& position);
   Result<void> cut(std::size_t index, std::uint64_t position);
   Result<void> rebuild_indexes(DataSegment& segment);
@@ -108,6 +123,8 @@ class RolledRecovery {
   RolledLog& log_;
   const FrameFormat& format_;
   std::int64_t next_ = 0;      // offset the next frame has at least
+  EpochList epochs_on_file_;   // of the layout, before the recovery point's took their place
+  FrameProof proof_;           // of frames in blocks that the sums don't vouch for
   bool damaged_tail_ = false;  // the last segment's end does not read
   PartFolder parts_;
   std::vector<Held> held_;  // frames of a batch whose other parts are yet to come

@@ -43,6 +43,13 @@ std::optional<BatchInfo> PartFolder::add(const BatchInfo& frame, FrameFormat::Pa
   return batch_;
 }
 
+bool FrameProof::holds(const BatchInfo& frame, ByteView whole, LeaderEpoch epoch_there) const {
+  if (!format_->crc_matches(whole)) return false;
+  if (format_->crc_covers_place()) return true;
+  const bool in_place = next_ && frame.first.value() == *next_;
+  return in_place && (!format_->carries_epochs() || frame.epoch == epoch_there);
+}
+
 DataSegment::DataSegment(SegmentContext context, std::string path, std::int64_t number_in,
                          std::int64_t base_offset)
     : number(number_in),
@@ -51,9 +58,10 @@ DataSegment::DataSegment(SegmentContext context, std::string path, std::int64_t 
       context_(context),
       path_(std::move(path)) {}
 
-Result<fs::FilePtr> DataSegment::data() const {
-  if (held != nullptr) return held;
-  return context_.files.open(path_);
+Result<fs::FilePtr> DataSegment::data() const { return context_.files.open(path_); }
+
+Result<fs::FilePtr> DataSegment::writable() const {
+  return held != nullptr ? Result<fs::FilePtr>(held) : data();
 }
 
 void DataSegment::let_go() {
@@ -63,6 +71,10 @@ void DataSegment::let_go() {
 
 void DataSegment::expect(const BlockSums& sums_in) {
   check_ = std::make_shared<BlockCheck>(sums_in);
+}
+
+Result<void> DataSegment::expect_cut(const fs::File& file, std::uint64_t bytes) {
+  return check_ == nullptr ? Result<void>() : check_->cut(file, bytes);
 }
 
 Result<bool> DataSegment::blocks_match(std::uint64_t from, std::uint64_t to, bool wait) const {

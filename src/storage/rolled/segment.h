@@ -47,6 +47,9 @@ class FrameFormat {
   // Whether describe() tells the leader epoch a frame was written under.
   virtual bool carries_epochs() const = 0;
   virtual bool crc_matches(ByteView frame) const = 0;
+  // Whether that checksum covers the frame's offsets, and its epoch where it has one. Where not,
+  // they must agree with what stands around the frame when its block is damaged.
+  virtual bool crc_covers_place() const = 0;
   // Offset and time of each record, until `visit` says false. corrupt: does not decode.
   using VisitTime = std::function<bool(Offset offset, Timestamp time)>;
   virtual Result<void> for_each_time(ByteView frame, const VisitTime& visit) const = 0;
@@ -79,6 +82,26 @@ class FormatDecoder {
   const FrameFormat& format_;
 };
 
+// The proof a frame in a damaged block owes: its checksum, and, for what that leaves out, a place
+// exactly behind the frame before it and the epoch that the log had there.
+class FrameProof {
+ public:
+  // `next`: offset of the frame to come; nothing: not known.
+  FrameProof(const FrameFormat& format, std::optional<std::int64_t> next)
+      : format_(&format), next_(next) {}
+
+  // `epoch_there`: what the log's list of epochs says of the frame's first offset.
+  bool holds(const BatchInfo& frame, ByteView whole, LeaderEpoch epoch_there) const;
+  // A good frame that ends before `next` was passed.
+  void passed(std::int64_t next) { next_ = next; }
+  void lost() { next_.reset(); }
+  std::optional<std::int64_t> next() const { return next_; }
+
+ private:
+  const FrameFormat* format_;
+  std::optional<std::int64_t> next_;
+};
+
 // What every segment of a store shares.
 struct SegmentContext {
   fs::FileSystem& fs;
@@ -100,7 +123,8 @@ class DataSegment {
   virtual ~DataSegment() = default;
 
   const std::string& data_path() const { return path_; }
-  Result<fs::FilePtr> data() const;  // the data file, through the file cache
+  Result<fs::FilePtr> data() const;      // the data file, through the file cache; for readers
+  Result<fs::FilePtr> writable() const;  // the same, held open if it is; under the log's lock
 
   // --- what the layout keeps beside the data ---
 
@@ -126,12 +150,14 @@ class DataSegment {
   // --- checks against the sidecar ---
 
   // Checks the 64 KiB blocks that cover [from, to) against the sums the sidecar kept, each once.
-  // False: some block does not match; the frames in it must prove themselves.
+  // False: some block does not match; the frames in it must prove themselves (see FrameProof).
   Result<bool> blocks_match(std::uint64_t from, std::uint64_t to, bool wait) const;
   // First position beyond `position` where a frame starts, as the sums remember.
   std::optional<std::uint64_t> next_frame_after(std::uint64_t position) const;
   // Sums to check on first read from disk, loaded from the sidecar. Before the log is served.
   void expect(const BlockSums& sums_in);
+  // The data file is about to be cut to `bytes`; what comes to stand behind is not on trial.
+  Result<void> expect_cut(const fs::File& file, std::uint64_t bytes);
 
   // --- sync rounds ---
 
@@ -166,7 +192,7 @@ class DataSegment {
 
  private:
   const std::string path_;
-  std::shared_ptr<const BlockCheck> check_;  // null: nothing is known of what was on disk
+  std::shared_ptr<BlockCheck> check_;  // null: nothing is known of what was on disk
 };
 
 }  // namespace polylog::storage

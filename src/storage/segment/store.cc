@@ -1,0 +1,269 @@
+#include "storage/segment/store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace polylog::storage::segment {
+namespace {
+
+constexpr Traits segment_traits{BatchFormat::segment, false, false, false};
+
+}  // namespace
+
+std::string shard_name(const TopicPartition& id) {
+  return id.topic + "-" + std::to_string(id.partition);
+}
+
+std::optional<TopicPartition> parse_shard_name(std::string_view name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos || dash == 0) return std::nullopt;
+  const std::string_view digits = name.substr(dash + 1);
+  std::int32_t partition = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), partition);
+  if (error != std::errc() || end != digits.data() + digits.size() || partition < 0) {
+    return std::nullopt;
+  }
+  TopicPartition id{std::string(name.substr(0, dash)), partition};
+  return shard_name(id) == name ? std::optional(std::move(id)) : std::nullopt;
+}
+
+SegmentStore::SegmentStore(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config)
+    : context_(fs, clock, config.open_files_max), config_(config) {
+  context_.grants = config.segment_grants;
+  context_.sidecar_directory = config.sidecar_directory;
+  context_.save_log_start = [this](const RolledLog& log, std::int64_t start) {
+    return note_start(log.id(), start);
+  };
+  context_.heal_sidecar = [this] { return rewrite_sidecar(false); };
+}
+
+SegmentStore::~SegmentStore() = default;
+
+const Traits& SegmentStore::traits() const { return segment_traits; }
+
+std::string SegmentStore::directory_of(const TopicPartition& id) const {
+  return fs::join(config_.directory, shard_name(id));
+}
+
+std::vector<std::shared_ptr<SegmentLog>> SegmentStore::logs() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<SegmentLog>> all;
+  all.reserve(logs_.size());
+  for (const auto& [id, log] : logs_) all.push_back(log);
+  return all;
+}
+
+Result<std::shared_ptr<PartitionLog>> SegmentStore::create(const TopicPartition& id,
+                                                           const Uuid& topic,
+                                                           const LogConfig& config) {
+  fs::FileSystem& fs = context_.fs;
+  const std::string directory = directory_of(id);
+  QueueNote fact;
+  fact.topic = topic;
+  fact.config = config;
+  std::optional<QueueNote> before;
+  bool outdated = false;
+  {
+    const std::lock_guard lock(mutex_);
+    outdated = outdated_.contains(id);
+    if (logs_.contains(id)) return fail(Errc::exists, directory + " exists");
+    if (const auto found = facts_.find(id); found != facts_.end()) before = found->second;
+  }
+  if (fs::exists(fs, directory)) {
+    // Left by a creation that failed half-way: there is nothing in it that anybody was told of.
+    // Anything else that stands here and is not open does not read.
+    if (!before) return fail(Errc::exists, directory + " holds data that is not served");
+    POLYLOG_TRY(condemn(directory).map([](const auto&) {}));
+  }
+  std::vector<std::string> notes;
+  POLYLOG_TRY(context_.index->open(notes));
+  context_.index->remove_shard(shard_name(id));
+  // No rewrite of the sidecar may come between what is noted here and the log being listed.
+  const std::lock_guard progress(progress_mutex_);
+  if (outdated) POLYLOG_TRY(context_.sidecar->queue_synced(id, fact));
+  {
+    const std::lock_guard lock(mutex_);
+    facts_[id] = fact;
+  }
+  POLYLOG_TRY(fs.create_directory(directory));
+  auto log = std::make_shared<SegmentLog>(context_, id, topic, directory, shard_name(id), config);
+  POLYLOG_TRY(log->start_empty(""));
+  POLYLOG_TRY(context_.sidecar->queue(id, fact));
+  log->fact_noted();
+  log->begin_note(shard_name(id));
+  const std::lock_guard lock(mutex_);
+  outdated_.erase(id);
+  logs_[id] = log;
+  return std::shared_ptr<PartitionLog>(log);
+}
+
+std::shared_ptr<SegmentLog> SegmentStore::log_of(const TopicPartition& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = logs_.find(id);
+  return found == logs_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<PartitionLog> SegmentStore::find(const TopicPartition& id) const {
+  return log_of(id);
+}
+
+std::vector<TopicPartition> SegmentStore::partitions() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<TopicPartition> all;
+  all.reserve(logs_.size());
+  for (const auto& [id, log] : logs_) all.push_back(id);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::optional<Uuid> SegmentStore::topic_id(const TopicPartition& id) const {
+  const std::shared_ptr<SegmentLog> log = log_of(id);
+  if (log == nullptr || log->topic() == Uuid()) return std::nullopt;
+  return log->topic();
+}
+
+Result<void> SegmentStore::remove(const TopicPartition& id) {
+  const std::shared_ptr<SegmentLog> log = log_of(id);
+  if (log == nullptr) return fail(Errc::not_found, directory_of(id) + " is not open");
+  // Known until it is gone for good: a removal that failed can be tried again.
+  POLYLOG_ASSIGN(doomed, condemn(log->directory()));
+  QueueNote fact;
+  {
+    const std::lock_guard lock(mutex_);
+    fact = facts_[id];
+    logs_.erase(id);
+    facts_.erase(id);
+    outdated_.insert(id);
+  }
+  // Or else a directory of that name would be taken for this topic's. On a full disk it is the next
+  // creation that says so.
+  fact.removed = true;
+  if (context_.sidecar->queue_synced(id, fact)) {
+    const std::lock_guard lock(mutex_);
+    outdated_.erase(id);
+  }
+  log->end_note();
+  context_.index->remove_shard(log->shard());
+  if (doomed.empty()) return {};
+  POLYLOG_TRY(fs::remove_tree(context_.fs, doomed));
+  // Journalling file systems hand blocks out again only when the removal is committed: on a full
+  // disk that is what everybody waits for.
+  return root_synced(context_.fs.sync_directory(config_.directory));
+}
+
+Result<std::string> SegmentStore::condemn(const std::string& directory) {
+  std::string doomed = directory + std::string(removed_suffix);
+  if (fs::exists(context_.fs, doomed)) POLYLOG_TRY(fs::remove_tree(context_.fs, doomed));
+  if (auto renamed = context_.fs.rename(directory, doomed); !renamed) {
+    if (renamed.error().code != Errc::not_found) return fail(renamed.error());
+    doomed.clear();  // renamed by an attempt whose sync failed
+  }
+  POLYLOG_TRY(root_synced(context_.fs.sync_directory(config_.directory)));
+  return doomed;
+}
+
+Result<void> SegmentStore::root_synced(Result<void> outcome) {
+  if (!outcome) {
+    for (const auto& log : logs()) log->root_sync_failed();
+  }
+  return outcome;
+}
+
+Result<void> SegmentStore::note_start(const TopicPartition& id, std::int64_t start) {
+  const std::lock_guard progress(progress_mutex_);
+  QueueNote fact;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = facts_.find(id);
+    if (found == facts_.end()) return fail(Errc::not_found, directory_of(id) + " is not open");
+    fact = found->second;
+  }
+  if (start <= fact.start) return {};
+  fact.start = start;
+  POLYLOG_TRY(context_.sidecar->queue_synced(id, fact));
+  const std::lock_guard lock(mutex_);
+  const auto found = facts_.find(id);
+  if (found != facts_.end() && found->second.topic == fact.topic) found->second = fact;
+  return {};
+}
+
+Result<Retained> SegmentStore::retain(const TopicPartition& id, Offset visible, Timestamp now) {
+  const std::shared_ptr<SegmentLog> log = log_of(id);
+  if (log == nullptr) return fail(Errc::not_found, directory_of(id) + " is not open");
+  const auto expired = log->take_expired(visible, now);
+  if (expired.empty()) return Retained();
+  // The new start first: a file that a crash brings back lies below it and stays deleted. On a
+  // full disk the files go all the same, or there would never be room again.
+  if (auto noted = note_start(id, log->offsets().start.value());
+      !noted && noted.error().code != Errc::no_space) {
+    return fail(noted.error());
+  }
+  return log->remove_segments(expired);
+}
+
+SidecarState SegmentStore::sidecar_state() const {
+  SidecarState state;
+  for (const auto& log : logs()) state.logs[log->shard()] = log->note();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, log] : logs_) {
+    const auto fact = facts_.find(id);
+    if (fact != facts_.end()) state.queues[id] = fact->second;
+  }
+  return state;
+}
+
+Result<void> SegmentStore::rewrite_sidecar(bool clean) {
+  const std::lock_guard progress(progress_mutex_);
+  for (;;) {
+    const std::uint64_t facts = context_.facts_noted;
+    SidecarState state = sidecar_state();
+    state.clean = clean;
+    POLYLOG_TRY(context_.sidecar->rewrite(state));
+    for (const auto& log : logs()) {
+      const auto note = state.logs.find(log->shard());
+      if (note != state.logs.end()) log->use_note_id(note->second.id);
+    }
+    if (facts == context_.facts_noted) return {};
+  }
+}
+
+Result<void> SegmentStore::checkpoint() {
+  Result<void> outcome;
+  context_.take_progressed();
+  for (const auto& log : logs()) {
+    if (auto done = log->checkpoint(); !done) outcome = done;
+  }
+  // Each for itself: one that fails must not keep the others from being mended.
+  auto indexed = context_.index->sync();
+  if (outcome) outcome = indexed;
+  if (context_.sidecar->wants_rewrite()) {
+    auto rewritten = rewrite_sidecar(false);
+    if (outcome) outcome = rewritten;
+  }
+  return outcome;
+}
+
+// A sidecar that fell silent on a full disk keeps new epochs, and with them writes after a restart,
+// from going on; an index that failed keeps sealed segments from being done with.
+Result<void> SegmentStore::tend(Timestamp) {
+  auto mended = context_.index->mend();
+  if (context_.sidecar->silent()) POLYLOG_TRY(rewrite_sidecar(false));
+  return mended;
+}
+
+Result<void> SegmentStore::close() {
+  for (const auto& log : logs()) POLYLOG_TRY(log->close_files());
+  POLYLOG_TRY(context_.index->sync());
+  POLYLOG_ASSIGN(volume, context_.fs.open_volume(config_.directory));
+  POLYLOG_TRY(volume->sync());
+  for (const auto& log : logs()) log->all_synced();
+  POLYLOG_TRY(rewrite_sidecar(true));
+  const std::string marker = fs::join(config_.sidecar_directory, clean_stop_file);
+  POLYLOG_TRY(fs::replace_file(context_.fs, marker, {}));
+  lock_.reset();
+  return {};
+}
+
+}  // namespace polylog::storage::segment
