@@ -1,6 +1,11 @@
-"""`run.py start-up`: how long a broker takes to serve again after kill -9."""
+"""`run.py start-up`: how long a broker takes to serve again after kill -9, and what it reads.
+
+polylog reads what lies beyond the last checkpoint, whatever the size of the store: --gib 2 10 shows
+that. Each start has --tail-mib of new records to find.
+"""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -9,38 +14,82 @@ import paths  # noqa: F401
 import stores
 from load_tool import RoundFailed
 from record_batch import encode_batch
-from report import machine, write_json
+from report import cell, machine, say, write_json
+
+RECOVERED = re.compile(r"(\d+) partitions, (?:un)?clean stop, (\d+) bytes read")
+IN_FLIGHT = 16
+MIB = 2**20
 
 
 def add_options(parser):
     stores.add_options(parser)
-    parser.add_argument("--gib", type=float, default=10.0, help="size of the store")
+    parser.add_argument("--layout", nargs="+", choices=("kafka", "rocketmq"), default=["kafka"],
+                        help="of polylog's store")
+    parser.add_argument("--gib", type=float, nargs="+", default=[10.0], help="sizes of the store")
+    parser.add_argument("--tail-mib", type=float, default=100.0,
+                        help="written between the first start and the second kill")
     parser.add_argument("--partitions", type=int, default=1000)
 
 
-def fill(broker, gib, partitions):
-    """Writes `gib` of 1 KiB records over some partitions; the last writes stay in flight."""
-    values = [(int(time.time() * 1000), None, b"x" * 1024)] * 900
-    batch = encode_batch(values)
-    total = int(gib * 2**30 / len(batch))
-    with broker.connect(timeout=60) as connection:
-        error, message = connection.create_topic("store", partitions, {"polylog.flush": "never"}
-                                                 if broker.kind == "polylog" else {})
+def create(broker, layout, partitions):
+    configs = {"polylog.flush": "never", "polylog.layout": layout}
+    with broker.connect(timeout=120) as connection:
+        error, message = connection.create_topic("store", partitions,
+                                                 configs if broker.kind == "polylog" else {})
         if error != 0:
             raise RoundFailed(f"creating the store: {error} {message}")
+
+
+def write(broker, size, partitions):
+    """Writes `size` bytes of 1 KiB records over the partitions; the last writes stay in flight."""
+    values = [(int(time.time() * 1000), None, b"x" * 1024)] * 900
+    batch = encode_batch(values)
+    with broker.connect(timeout=60) as connection:
         waiting = []
-        for number in range(total):
+        for number in range(int(size / len(batch)) + 1):
             waiting.append(connection.send_produce("store", number % partitions, batch))
-            if len(waiting) > 16:
-                connection.receive_produce(waiting.pop(0))
+            if len(waiting) > IN_FLIGHT:
+                acknowledged(connection.receive_produce(waiting.pop(0)))
         for correlation in waiting:
-            connection.receive_produce(correlation)
-        for number in range(partitions):
+            acknowledged(connection.receive_produce(correlation))
+        for number in range(min(partitions, IN_FLIGHT)):
             connection.send_produce("store", number, batch)
 
 
+def acknowledged(answer):
+    if answer.error != 0:
+        raise RoundFailed(f"a produce was answered with {answer.error}")
+
+
+def touch_all(broker, partitions):
+    """At least one record everywhere, so that every partition can answer a fetch."""
+    batch = encode_batch([(int(time.time() * 1000), None, b"one")])
+    with broker.connect(timeout=60) as connection:
+        waiting = []
+        for number in range(partitions):
+            waiting.append(connection.send_produce("store", number, batch))
+            if len(waiting) > IN_FLIGHT:
+                acknowledged(connection.receive_produce(waiting.pop(0)))
+        for correlation in waiting:
+            acknowledged(connection.receive_produce(correlation))
+
+
+def bytes_read(broker):
+    """Of the process so far: asked for, and fetched from the device."""
+    lines = pathlib.Path(f"/proc/{broker.pid}/io").read_text().splitlines()
+    fields = dict(line.split(": ") for line in lines)
+    return int(fields["rchar"]), int(fields["read_bytes"])
+
+
+def bytes_scanned(broker):
+    """What polylog says that its recovery has read of the log; None: it says nothing."""
+    found = [int(size) for _, size in RECOVERED.findall(broker.log_text())]
+    return sum(found) if found else None
+
+
 def first_service(broker, partitions):
-    """Seconds from exec until a produce is acknowledged and every partition answers a fetch."""
+    """Seconds from exec until a produce is acknowledged and every partition answers a fetch, and
+    what was read until the port was open."""
     started = time.monotonic()
     broker.start(wait=False)
     while True:
@@ -50,17 +99,21 @@ def first_service(broker, partitions):
         except OSError:
             time.sleep(0.002)
     with connection:
-        connected = time.monotonic() - started
+        row = {"port_s": time.monotonic() - started}
+        row["asked_for_bytes"], row["device_bytes"] = bytes_read(broker)
         connection.wait_for_topic("store", partitions, seconds=120)
         batch = encode_batch([(int(time.time() * 1000), None, b"first")])
         if connection.produce("store", 0, batch).error != 0:
             raise RoundFailed("the first produce was refused")
-        acked = time.monotonic() - started
+        row["ack_s"] = time.monotonic() - started
         for partition in range(partitions):
             got = connection.fetch("store", partition, 0, max_wait_ms=0, max_bytes=4096)
             if got.error != 0 or not got.records:
                 raise RoundFailed(f"partition {partition} answered {got.error}")
-    return connected, acked, time.monotonic() - started
+    row["all_fetched_s"] = time.monotonic() - started
+    row["scanned_bytes"] = bytes_scanned(broker)
+    row["peak_rss_bytes"] = broker.peak_rss_bytes()
+    return row
 
 
 def drop_page_cache():
@@ -69,30 +122,54 @@ def drop_page_cache():
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
+def measure(broker, layout, gib, options):
+    """Two starts after kill -9, the second one with nothing in the page cache."""
+    rows = []
+    broker.start()
+    create(broker, layout, options.partitions)
+    touch_all(broker, options.partitions)
+    before = time.monotonic()
+    write(broker, gib * 2**30, options.partitions)
+    say(f"{broker.kind} {layout}: {gib} GiB in {time.monotonic() - before:.0f} s")
+    for cache in ("warm", "cold"):
+        if cache == "cold":
+            write(broker, options.tail_mib * MIB, options.partitions)
+        broker.kill9()
+        if cache == "cold":
+            drop_page_cache()
+        row = first_service(broker, options.partitions)
+        rows.append({"broker": broker.kind, "layout": layout, "gib": gib, "cache": cache, **row})
+        print_row(rows[-1])
+    return rows
+
+
+def mib(size, width):
+    return cell(None if size is None else size / MIB, width, 1)
+
+
+def print_row(row):
+    name = row["layout"] if row["broker"] == "polylog" else row["broker"]
+    print(f"{name:9} {row['gib']:6.2f} {row['cache']:>6} {row['port_s']:7.2f} {row['ack_s']:7.2f} "
+          f"{row['all_fetched_s']:12.2f} {mib(row['scanned_bytes'], 11)} "
+          f"{mib(row['asked_for_bytes'], 10)} {mib(row['device_bytes'], 11)} "
+          f"{mib(row['peak_rss_bytes'], 8)}", flush=True)
+
+
 def run(options, folder):
-    gib, partitions = options.gib, options.partitions
-    result = {"machine": machine(), "gib": gib, "partitions": partitions, "rows": []}
-    print(f"\nstart after kill -9, {gib} GiB in {partitions} partitions, seconds from exec")
-    print(f"{'':15} {'cache':>6} {'port':>7} {'ack':>7} {'all fetched':>12} {'peak RSS MiB':>13}")
+    result = {"machine": machine(), "partitions": options.partitions,
+              "tail_mib": options.tail_mib, "rows": []}
+    print(f"\nstart after kill -9, {options.partitions} partitions; seconds from exec, MiB read "
+          "until the port is open")
+    print(f"{'':9} {'GiB':>6} {'cache':>6} {'port':>7} {'ack':>7} {'all fetched':>12} "
+          f"{'log scanned':>11} {'asked for':>10} {'from device':>11} {'peak RSS':>8}")
     for kind in options.brokers:
-        broker = stores.make_broker(kind, folder)
-        try:
-            broker.start()
-            fill(broker, gib, partitions)
-            for cache in ("warm", "cold"):
-                broker.kill9()
-                if cache == "cold":
-                    drop_page_cache()
-                times = first_service(broker, partitions)
-                rss = broker.peak_rss_bytes() / 2**20
-                port, ack, all_fetched = times
-                print(f"{kind:15} {cache:>6} {port:7.2f} {ack:7.2f} {all_fetched:12.2f} "
-                      f"{rss:13.0f}")
-                result["rows"].append({"broker": kind, "cache": cache, "port_s": port, "ack_s": ack,
-                                       "all_fetched_s": all_fetched,
-                                       "peak_rss_mib": rss})
-        finally:
-            broker.close()
-            shutil.rmtree(broker.data_dir, ignore_errors=True)
+        for layout in options.layout if kind == "polylog" else ["kafka"]:
+            for gib in options.gib:
+                broker = stores.make_broker(kind, folder)
+                try:
+                    result["rows"] += measure(broker, layout, gib, options)
+                finally:
+                    broker.close()
+                    shutil.rmtree(broker.data_dir, ignore_errors=True)
     write_json("start-up", result)
     return 0

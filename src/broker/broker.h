@@ -13,7 +13,9 @@
 #include "broker/durability.h"
 #include "broker/partition.h"
 #include "broker/reactor.h"
+#include "broker/segment_grants.h"
 #include "broker/settings.h"
+#include "broker/shown_cache.h"
 #include "broker/topic_config.h"
 #include "meta/catalog.h"
 #include "storage/store.h"
@@ -46,6 +48,8 @@ class Broker {
     std::unique_ptr<storage::Store> kafka;  // always there: internal topics live in it
     std::unique_ptr<storage::Store> rocketmq;
     std::unique_ptr<storage::Store> segment;
+    // What the segment store was opened with. Null: it asks nobody.
+    std::shared_ptr<LocalGrants> grants;
     // The file system they are on, opened before they were, so that no write error is missed.
     // Null: syncs go file by file.
     std::unique_ptr<fs::Volume> volume;
@@ -83,6 +87,7 @@ class Broker {
   const Clock& clock() const { return clock_; }
   Reactor& reactor() { return reactor_; }
   Pool& pool() { return pool_; }
+  ShownCache& shown() { return shown_; }
   const Uuid& cluster_id() const { return cluster_id_; }
   const Origin& store_host() const { return store_host_; }  // ours, as records name it
 
@@ -102,6 +107,7 @@ class Broker {
     std::string message;
     std::shared_ptr<Topic> topic;  // null for validate_only
   };
+  static constexpr std::size_t shown_bytes_max = std::size_t{32} << 20;
   static constexpr std::int32_t partitions_per_topic_max = 10'000;
   Async<TopicOutcome> create_topic(NewTopic request);
   // Decided when the catalogue has noted it: the topic never comes back, whatever happens to its
@@ -135,6 +141,7 @@ class Broker {
   const Settings& settings_;
   Uuid cluster_id_;
   Origin store_host_;
+  ShownCache shown_{shown_bytes_max};
   std::shared_ptr<Impl> impl_;
 };
 

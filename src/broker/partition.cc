@@ -136,6 +136,9 @@ Partition::~Partition() {
 std::optional<Transcoder> Partition::transcoder() const {
   if (native_ == BatchFormat::kafka) return std::nullopt;
   const Settings& settings = broker_.settings();
+  format::SegmentTarget segment;
+  segment.append_time = broker_.clock().now();
+  segment.output_max = static_cast<std::size_t>(settings.max_decompressed_bytes);
   format::RocketmqTarget target;
   // Creating and adopting have checked the name.
   target.topic = stored_topic(native_, id_.topic).value_or(id_.topic);
@@ -143,7 +146,7 @@ std::optional<Transcoder> Partition::transcoder() const {
   target.store_host = broker_.store_host();
   target.body_bytes_max = static_cast<std::size_t>(settings.shared_log.body_bytes_max);
   target.output_max = static_cast<std::size_t>(settings.max_decompressed_bytes);
-  return Transcoder(std::move(target),
+  return Transcoder(native_, std::move(target), segment,
                     config_->timestamp_type == TimestampType::log_append_time);
 }
 

@@ -228,13 +228,16 @@ std::int64_t kept_ms(std::int64_t retention_ms, std::int64_t reserved_ms) {
 std::string in_hours(std::int64_t ms) { return std::to_string(ms / 3600000) + " hours"; }
 
 // What a topic asks for must be what its layout can do; a broker's default is only cut to it.
+Result<void> check_compaction(const EffectiveValues& all, const TopicConfig& config) {
+  if (!config.compact) return {};
+  return fail(Errc::invalid, "cleanup.policy = " + all.at("cleanup.policy").value +
+                                 ": a topic in the " + std::string(layout_name(config.layout)) +
+                                 " layout can't be compacted");
+}
+
 Result<void> check_shared_log(const EffectiveValues& all, const TopicConfig& config,
                               std::int64_t reserved_ms) {
   const std::string layout(layout_name(config.layout));
-  if (config.compact) {
-    return fail(Errc::invalid, "cleanup.policy = " + all.at("cleanup.policy").value +
-                                   ": a topic in the " + layout + " layout can't be compacted");
-  }
   if (!config.delete_policy && all.at("cleanup.policy").source == Source::topic) {
     return fail(Errc::invalid, "cleanup.policy must contain delete: the " + layout +
                                    " layout keeps no record longer than fileReservedTime, " +
@@ -264,10 +267,13 @@ Result<TopicConfig> resolve(const Values& overrides, const Values& defaults,
     config.log.segment_bytes = bytes;
   }
   POLYLOG_TRY(fill_cleanup(config, all));
+  if (config.layout != storage::Layout::kafka) {
+    if (asked_now) POLYLOG_TRY(check_compaction(all, config));
+    config.compact = false;
+  }
   if (config.layout == storage::Layout::rocketmq) {
     POLYLOG_ASSIGN(shared, shared_log_config(defaults));
     if (asked_now) POLYLOG_TRY(check_shared_log(all, config, shared.reserved_ms));
-    config.compact = false;
     config.log.retention_ms = kept_ms(config.log.retention_ms, shared.reserved_ms);
   }
   POLYLOG_ASSIGN(flush, resolve_flush(all, defaults));

@@ -153,7 +153,9 @@ Result<Broker::Impl::PartitionLogs> Broker::Impl::make_topic(storage::Store& sto
 Result<void> Broker::Impl::mark_deleting(const meta::TopicRecord& record) {
   auto configs = record.configs;
   configs[deleting_mark] = "true";
-  return catalog->set_configs(record.name, configs);
+  POLYLOG_TRY(catalog->set_configs(record.name, configs));
+  if (stores.grants) stores.grants->topic_deleting(record.name);
+  return {};
 }
 
 // Goes on where it stopped. Partitions that are gone are no error, except one whose removal
@@ -174,6 +176,7 @@ Result<void> Broker::Impl::remove_marked(Deletion& deletion) {
   }
   const Result<void> forgotten = catalog->delete_topic(record.name);
   if (!forgotten && forgotten.error().code != Errc::not_found) return forgotten;
+  if (stores.grants) stores.grants->topic_gone(record.name);
   return {};
 }
 

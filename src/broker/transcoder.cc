@@ -1,7 +1,5 @@
 #include "broker/transcoder.h"
 
-#include <utility>
-
 #include "format/rocketmq/names.h"
 
 namespace polylog::broker {
@@ -11,12 +9,14 @@ Origin parse_origin(std::string_view text) {
 }
 
 Result<Batch> Transcoder::to_native(const Batch& batch, const Origin& origin) const {
-  format::RocketmqTarget target = target_;
+  if (native_ == BatchFormat::segment) return format::kafka_to_segment(batch, segment_);
+  format::RocketmqTarget target = rocketmq_;
   target.born_host = origin;
   return format::kafka_to_rocketmq(batch, target);
 }
 
 Result<std::vector<Batch>> Transcoder::from_native(const std::vector<Batch>& batches) const {
+  if (native_ == BatchFormat::segment) return format::segment_to_kafka(batches, kafka_);
   return format::rocketmq_to_kafka(batches, kafka_);
 }
 

@@ -24,8 +24,12 @@ class Transcoder {
   // From this size on (of the batch, or of what is read) the work belongs into the pool.
   static constexpr std::size_t inline_bytes_max = 256 * 1024;
 
-  Transcoder(format::RocketmqTarget target, bool log_append_time)
-      : target_(std::move(target)), kafka_{log_append_time} {}
+  // REQUIRES: `native` is not Kafka's own form.
+  Transcoder(BatchFormat native, format::RocketmqTarget rocketmq, format::SegmentTarget segment,
+             bool log_append_time)
+      : native_(native), rocketmq_(std::move(rocketmq)), segment_(segment) {
+    kafka_.log_append_time = log_append_time;
+  }
 
   // Of a checked Kafka batch. unsupported, invalid: a record that the layout can't hold;
   // too_large: over one of its limits, which the context names.
@@ -34,7 +38,9 @@ class Transcoder {
   Result<std::vector<Batch>> from_native(const std::vector<Batch>& batches) const;
 
  private:
-  format::RocketmqTarget target_;
+  BatchFormat native_;
+  format::RocketmqTarget rocketmq_;
+  format::SegmentTarget segment_;
   format::KafkaTarget kafka_;
 };
 

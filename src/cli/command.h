@@ -17,6 +17,7 @@ inline constexpr int exit_usage = 2;
 struct Engines {
   storage::OpenStore kafka = nullptr;
   storage::OpenStore rocketmq = nullptr;  // null: not in this build
+  storage::OpenStore segment = nullptr;   // the same
 };
 
 // Runs one command line: `polylog SUBCOMMAND ...`. Returns the process's exit code.

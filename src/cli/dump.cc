@@ -83,6 +83,7 @@ Result<void> dump_one(fs::FileSystem& fs, const DumpTarget& target, const DumpOp
     case DumpKind::subscription_groups: return dump_subscription_groups(file, report);
     case DumpKind::consumer_offsets: return dump_consumer_offsets(file, report);
     case DumpKind::delay_offsets: return dump_delay_offsets(file, report);
+    case DumpKind::segment: return dump_segment(file, options, report);
     case DumpKind::sidecar: return dump_sidecar(file, options, report);
   }
   return {};

@@ -18,7 +18,7 @@ struct DumpFile {
   std::string path;
   fs::FilePtr file;
   std::uint64_t size = 0;
-  Offset base_offset{0};  // what the name says: of a store's file, its position
+  Offset base_offset{0};  // what the name says: a store's file's position, a .msg file's number
 };
 
 Result<void> dump_log(const DumpFile& file, const DumpOptions& options, DumpReport& report);
@@ -48,6 +48,8 @@ Result<void> dump_topics(const DumpFile& file, DumpReport& report);
 Result<void> dump_subscription_groups(const DumpFile& file, DumpReport& report);
 Result<void> dump_consumer_offsets(const DumpFile& file, DumpReport& report);
 Result<void> dump_delay_offsets(const DumpFile& file, DumpReport& report);
+
+Result<void> dump_segment(const DumpFile& file, const DumpOptions& options, DumpReport& report);
 
 Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, DumpReport& report);
 

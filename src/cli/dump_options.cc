@@ -8,17 +8,19 @@ namespace polylog::cli {
 namespace {
 
 constexpr const char* description =
-    "Show what files of a Kafka log directory or a RocketMQ store hold.\n\n"
+    "Show what files of a Kafka log directory, a RocketMQ store or a RobustMQ shard hold.\n\n"
     "  polylog dump data/kafka/orders-0/00000000000000000000.log\n"
     "  polylog dump data/kafka/orders-0 --records --json | jq 'select(.type==\"record\")'\n"
     "  polylog dump --deep data/kafka/*-[0-9]\n"
-    "  polylog dump --deep data/rocketmq/consumequeue/orders/0 data/rocketmq/commitlog\n\n"
+    "  polylog dump --deep data/rocketmq/consumequeue/orders/0 data/rocketmq/commitlog\n"
+    "  polylog dump data/segment/orders-0\n\n"
     "Knows Kafka's .log, .index, .timeindex, .txnindex and .snapshot files, the checkpoints,\n"
     "partition.metadata, meta.properties and .kafka_cleanshutdown; RocketMQ's commit log, consume\n"
     "queues and their extensions, key indexes, checkpoint, abort, and topics, subscriptionGroup,\n"
-    "consumerOffset and delayOffset .json; and polylog's own kafka.sidecar: by their names, and\n"
-    "files named by a position also by where they lie. Of a directory each such file in it is\n"
-    "shown. Nothing is written.";
+    "consumerOffset and delayOffset .json; RobustMQ's .msg files; and polylog's own\n"
+    "kafka.sidecar, rocketmq.sidecar and segment.sidecar: by their names, and files named by a\n"
+    "position also by where they lie. Of a directory each such file in it is shown. Nothing is\n"
+    "written.";
 
 constexpr const char* footer =
     "A broker that writes to the files meanwhile may make the end of a log look torn.\n"

@@ -86,6 +86,12 @@ void show_log(const std::string& name, const LogNote& log, DumpReport& report) {
     } else {
       json.null();
     }
+    json.key("epochs").begin_array();
+    for (const EpochList::Entry& entry : log.epochs) {
+      json.begin_object().field("epoch", entry.epoch.value());
+      json.field("start", entry.start.value()).end_object();
+    }
+    json.end_array();
     report.object(json);
   } else {
     std::string line = "  log " + name + " topic " + log.topic.to_string() + " durable to " +
@@ -96,6 +102,10 @@ void show_log(const std::string& name, const LogNote& log, DumpReport& report) {
               std::to_string(log.recovery->offset);
     }
     report.person(line);
+    for (const EpochList::Entry& entry : log.epochs) {
+      report.person("    epoch " + std::to_string(entry.epoch.value()) + " from " +
+                    std::to_string(entry.start.value()));
+    }
   }
   for (const auto& [base, file] : log.files) show_file(base, file, report);
 }

@@ -1,9 +1,11 @@
 #include "cli/dump_target.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
 #include "cli/dump_store_log.h"
+#include "cli/text.h"
 #include "format/kafka/names.h"
 #include "format/rocketmq/config_json.h"
 #include "format/rocketmq/consume_queue.h"
@@ -63,6 +65,16 @@ std::optional<Named> store_file(std::string_view name) {
   return std::nullopt;
 }
 
+// The number of "7.msg".
+std::optional<std::int64_t> segment_number(std::string_view name) {
+  constexpr std::string_view suffix = ".msg";
+  if (!name.ends_with(suffix)) return std::nullopt;
+  name.remove_suffix(suffix.size());
+  const bool digits = !name.empty() && std::all_of(name.begin(), name.end(),
+                                                   [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? parse_integer(name) : std::nullopt;
+}
+
 // A file that stood somewhere else in a store, or was copied out of it.
 Result<std::optional<DumpKind>> kind_by_content(fs::FileSystem& fs, const std::string& path) {
   POLYLOG_ASSIGN(file, fs.open(path, fs::OpenMode::read));
@@ -106,6 +118,7 @@ Result<std::optional<Named>> positioned_file(fs::FileSystem& fs, const std::stri
 Result<std::optional<Named>> classify(fs::FileSystem& fs, const std::string& path) {
   const std::string_view name = path_part(path, 0);
   if (name.ends_with(".sidecar")) return Named{DumpKind::sidecar};
+  if (const auto number = segment_number(name)) return Named{DumpKind::segment, Offset(*number)};
   if (const auto named = store_file(name)) return named;
   POLYLOG_ASSIGN(kafka, kafka_file(name));
   if (kafka) return kafka;
@@ -125,10 +138,17 @@ Result<std::vector<DumpTarget>> targets_in(fs::FileSystem& fs, const std::string
   }
   if (targets.empty()) {
     return fail(Errc::invalid, directory +
-                                   " holds no file of a Kafka log directory or a RocketMQ store; "
-                                   "name a directory with such files, like data/kafka/topic-0 or "
-                                   "data/rocketmq/commitlog");
+                                   " holds no file of a Kafka log directory, a RocketMQ store or a "
+                                   "RobustMQ shard; name a directory with such files, like "
+                                   "data/kafka/topic-0, data/rocketmq/commitlog or "
+                                   "data/segment/topic-0");
   }
+  // Numbers of .msg files have no zeros in front: by name 10 would come before 2.
+  const auto segments = std::stable_partition(
+      targets.begin(), targets.end(),
+      [](const DumpTarget& target) { return target.kind != DumpKind::segment; });
+  std::sort(segments, targets.end(),
+            [](const DumpTarget& a, const DumpTarget& b) { return a.base_offset < b.base_offset; });
   return targets;
 }
 
@@ -149,8 +169,9 @@ Result<std::vector<DumpTarget>> find_targets(fs::FileSystem& fs,
     if (!named) return fail(Errc::invalid, path + ": " + named.error().context);
     if (!*named) {
       return fail(Errc::invalid, path +
-                                     " has no name of a Kafka log directory's or a RocketMQ "
-                                     "store's file; `polylog dump --help` lists them");
+                                     " has no name of a Kafka log directory's, a RocketMQ "
+                                     "store's or a RobustMQ shard's file; `polylog dump --help` "
+                                     "lists them");
     }
     targets.push_back({path, (*named)->kind, (*named)->base_offset});
   }

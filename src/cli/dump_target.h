@@ -32,6 +32,8 @@ enum class DumpKind {
   subscription_groups,
   consumer_offsets,
   delay_offsets,
+  // RobustMQ's shards
+  segment,
   // polylog's own
   sidecar,
 };
@@ -41,7 +43,8 @@ enum class DumpKind {
 struct DumpTarget {
   std::string path;
   DumpKind kind = DumpKind::log;
-  Offset base_offset{0};  // what a segment file's name says; in a RocketMQ store the position
+  // What the file's name says; in a RocketMQ store a position, of a .msg file its number.
+  Offset base_offset{0};
 };
 
 // The files of each path, those of a directory in the order of their names. invalid: no known name,

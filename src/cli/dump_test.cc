@@ -359,6 +359,7 @@ TEST_F(Dump, the_sidecar_of_a_shared_log_shows_its_queues) {
   }
   const std::string text = dump(path, {.records = true});
   EXPECT_THAT(text, HasSubstr(" epoch_start bytes "));
+  EXPECT_THAT(text, HasSubstr("\n    epoch 1 from 0\n"));
   EXPECT_THAT(text, HasSubstr("  queue orders-3 topic "));
   EXPECT_THAT(text, HasSubstr(" born at 512 log start 7 removed\n"));
   EXPECT_THAT(text, HasSubstr("logs 1, queues 1, marks 0"));

@@ -71,6 +71,7 @@ int run(int argc, char** argv, const Engines& engines) {
   add_produce(app, action);
   add_consume(app, action);
   add_dump(app, action);
+  add_convert(app, engines, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

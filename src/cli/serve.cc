@@ -11,6 +11,8 @@
 #include <cstdio>
 
 #include "broker/broker.h"
+#include "cli/read_settings.h"
+#include "convert/marker.h"
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
 #include "fs/posix_file_system.h"
@@ -44,24 +46,6 @@ std::size_t raise_open_files(std::int32_t& connections_max) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 32, 65536);
 }
 
-Result<broker::Settings> read_settings(fs::FileSystem& fs, const ServeOptions& options) {
-  std::map<std::string, std::string> values;
-  if (!options.config.empty()) {
-    POLYLOG_ASSIGN(bytes, fs::read_file(fs, options.config, config_bytes_max));
-    POLYLOG_ASSIGN(parsed,
-                   broker::Settings::parse_toml(std::string(as_text(bytes)), options.config));
-    values = std::move(parsed);
-  }
-  for (const std::string& pair : options.set) {
-    const std::size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return fail(Errc::invalid, "--set takes key=value, not " + pair);
-    }
-    values[pair.substr(0, equals)] = pair.substr(equals + 1);
-  }
-  return broker::Settings::from(values);
-}
-
 // The cluster a Kafka directory belongs to, when there is one already.
 Result<Uuid> known_cluster(fs::FileSystem& fs, const std::string& directory) {
   const std::string path = fs::join(directory, format::kafka::meta_properties_file);
@@ -76,6 +60,7 @@ Result<Uuid> known_cluster(fs::FileSystem& fs, const std::string& directory) {
 // A directory that is not ours to use is refused before anything is written to it: a second Kafka
 // log directory, or one that a Kafka broker would not start on either.
 Result<void> check_directory(fs::FileSystem& fs, const std::string& data) {
+  POLYLOG_TRY(convert::check_finished(fs, data));
   const std::string directory = fs::join(data, "kafka");
   if (fs::exists(fs, fs::join(data, format::kafka::meta_properties_file))) {
     return fail(Errc::unsupported, data + " is itself a Kafka log directory, which polylog keeps " +
@@ -193,20 +178,29 @@ class Server {
     stores.volume = std::move(volume);
     POLYLOG_ASSIGN(kafka, open_store(storage::Layout::kafka, engines_.kafka, cluster));
     stores.kafka = std::move(kafka);
-    if (engines_.rocketmq == nullptr) return stores;
-    auto rocketmq = open_store(storage::Layout::rocketmq, engines_.rocketmq, cluster);
-    if (!rocketmq) {
-      // The one that is open is closed as after any clean stop.
-      POLYLOG_TRY(stores.kafka->close());
-      return fail(std::move(rocketmq).error());
+    stores.grants = grants_;
+    const auto add = [&](storage::Layout layout, storage::OpenStore open,
+                         std::unique_ptr<storage::Store>& store) -> Result<void> {
+      if (open == nullptr) return {};
+      POLYLOG_ASSIGN(opened, open_store(layout, open, cluster));
+      store = std::move(opened);
+      return {};
+    };
+    auto others = add(storage::Layout::rocketmq, engines_.rocketmq, stores.rocketmq);
+    if (others) others = add(storage::Layout::segment, engines_.segment, stores.segment);
+    if (others) return stores;
+    // Those that are open are closed as after any clean stop; what keeps one from it is less than
+    // why we stop.
+    for (const auto& [layout, store] : stores.opened()) {
+      if (auto closed = store->close(); !closed) server::log_warn(closed.error().to_string());
     }
-    stores.rocketmq = std::move(*rocketmq);
-    return stores;
+    return fail(others.error());
   }
 
   Result<std::unique_ptr<storage::Store>> open_store(storage::Layout layout,
                                                      storage::OpenStore open, const Uuid& cluster) {
-    const std::size_t engines = engines_.rocketmq == nullptr ? 1 : 2;
+    const auto engines = static_cast<std::size_t>(1 + (engines_.rocketmq != nullptr) +
+                                                  (engines_.segment != nullptr));
     POLYLOG_ASSIGN(defaults, broker::resolve_topic_config({}, settings_.values(), layout));
     storage::StoreConfig config;
     config.directory = fs::join(options_.data, std::string(broker::layout_name(layout)));
@@ -217,6 +211,7 @@ class Server {
     config.recovery_threads = recovery_threads;
     config.defaults = defaults.log;
     config.shared = settings_.shared_log;
+    config.segment_grants = grants_.get();
     POLYLOG_ASSIGN(opened, open(fs_, clock_, config));
     report(opened.recovery, config.directory);
     return std::move(opened.store);
@@ -260,6 +255,7 @@ class Server {
   const Engines& engines_;
   broker::Settings settings_;
   SystemClock clock_;
+  std::shared_ptr<broker::LocalGrants> grants_ = std::make_shared<broker::LocalGrants>();
   fs::PosixFileSystem fs_;
   server::Metrics metrics_;
   std::unique_ptr<fs::Lock> lock_;
@@ -282,7 +278,7 @@ int serve(const ServeOptions& options, const Engines& engines) {
   mallopt(M_TRIM_THRESHOLD, 8 << 20);
   std::signal(SIGPIPE, SIG_IGN);
   fs::PosixFileSystem fs;
-  auto settings = read_settings(fs, options);
+  auto settings = read_settings(fs, options.config, options.set);
   if (!settings) {
     std::fprintf(stderr, "polylog: %s\n", settings.error().context.c_str());
     return exit_usage;

@@ -21,6 +21,7 @@ void add_topic(CLI::App& app, Action& action);
 void add_produce(CLI::App& app, Action& action);
 void add_consume(CLI::App& app, Action& action);
 void add_dump(CLI::App& app, Action& action);
+void add_convert(CLI::App& app, const Engines& engines, Action& action);
 
 // Below the options of each --help.
 inline constexpr const char* exit_codes_help = "Exit codes: 0 done, 1 failed, 2 wrong usage.";

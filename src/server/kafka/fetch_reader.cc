@@ -137,8 +137,14 @@ std::optional<FetchReader::ColdRead> FetchReader::advance() {
     limits.first_whole = bytes_ == 0;
     limits.wait = false;
     limits.end = targets_[index].seen_end;
-    Result<std::vector<Batch>> found = partition.read(from, limits, rules_.isolation);
     std::optional<broker::Transcoder> transcoder = partition.transcoder();
+    if (transcoder && from >= targets_[index].seen_start) {
+      if (const auto* known = context_.broker.shown().find(place(index), limits)) {
+        take(index, *known);
+        continue;
+      }
+    }
+    Result<std::vector<Batch>> found = partition.read(from, limits, rules_.isolation);
     if (!found && found.error().code == Errc::would_block) {
       limits.wait = true;
       return ColdRead{index, partition.shared_log(), from, limits, std::move(transcoder), {}};
@@ -148,13 +154,30 @@ std::optional<FetchReader::ColdRead> FetchReader::advance() {
         return ColdRead{index, nullptr, from, limits, std::move(transcoder), std::move(found)};
       }
       found = transcoder->from_native(*found);
+      if (found) context_.broker.shown().put(place(index), *found);
     }
     take(index, std::move(found));
   }
   return std::nullopt;
 }
 
-void FetchReader::finish(ColdRead read) { take(read.index, std::move(read.found)); }
+broker::ShownCache::Place FetchReader::place(std::size_t index) const {
+  const broker::Partition& partition = *targets_[index].partition;
+  broker::ShownCache::Place place;
+  place.topic = partition.topic_id();
+  place.partition = partition.id().partition;
+  place.from = Offset(asked_[index]->asked.fetch_offset);
+  place.log_append_time =
+      partition.config().timestamp_type == broker::TimestampType::log_append_time;
+  return place;
+}
+
+void FetchReader::finish(ColdRead read) {
+  if (read.found && read.transcoder) {
+    context_.broker.shown().put(place(read.index), *read.found);
+  }
+  take(read.index, std::move(read.found));
+}
 
 void FetchReader::take(std::size_t index, Result<std::vector<Batch>> found) {
   PartitionData& answer = answers_[index];

@@ -71,6 +71,7 @@ class FetchReader {
   ErrorCode unknown(const Target& target) const;
   bool check(std::size_t index, PartitionData& answer);
   void take(std::size_t index, Result<std::vector<Batch>> found);
+  broker::ShownCache::Place place(std::size_t index) const;
   void add_aborted(const Target& target, OffsetRange range, PartitionData& answer);
 
   Context& context_;

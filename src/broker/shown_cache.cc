@@ -1,0 +1,36 @@
+#include "broker/shown_cache.h"
+
+#include "broker/transcoder.h"
+
+namespace polylog::broker {
+
+const std::vector<Batch>* ShownCache::find(const Place& place, const storage::ReadLimits& limits) {
+  const auto found = by_place_.find(place);
+  if (found == by_place_.end()) return nullptr;
+  const auto entry = found->second;
+  if (entry->batches.back().info.last >= limits.end) return nullptr;
+  const bool whole = limits.first_whole && entry->batches.size() == 1;
+  if (entry->bytes > limits.bytes_max && !whole) return nullptr;
+  entries_.splice(entries_.begin(), entries_, entry);
+  ++hits_;
+  return &entry->batches;
+}
+
+void ShownCache::put(const Place& place, const std::vector<Batch>& batches) {
+  const std::size_t bytes = total_bytes(batches);
+  if (bytes == 0 || bytes > bytes_max_ / 2) return;
+  const auto known = by_place_.find(place);
+  if (known != by_place_.end()) drop(known->second);
+  while (bytes_ + bytes > bytes_max_) drop(std::prev(entries_.end()));
+  entries_.push_front({place, batches, bytes});
+  by_place_.emplace(place, entries_.begin());
+  bytes_ += bytes;
+}
+
+void ShownCache::drop(std::list<Entry>::iterator entry) {
+  bytes_ -= entry->bytes;
+  by_place_.erase(entry->place);
+  entries_.erase(entry);
+}
+
+}  // namespace polylog::broker
