@@ -8,7 +8,7 @@ namespace polylog::cli {
 namespace {
 
 constexpr const char* description =
-    "Show what files of a Kafka log directory, a RocketMQ store or a RobustMQ shard hold.\n\n"
+    "Show what files of Kafka, RocketMQ or RobustMQ hold.\n\n"
     "  polylog dump data/kafka/orders-0/00000000000000000000.log\n"
     "  polylog dump data/kafka/orders-0 --records --json | jq 'select(.type==\"record\")'\n"
     "  polylog dump --deep data/kafka/*-[0-9]\n"

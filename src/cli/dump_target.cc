@@ -127,28 +127,27 @@ Result<std::optional<Named>> classify(fs::FileSystem& fs, const std::string& pat
 
 Result<std::vector<DumpTarget>> targets_in(fs::FileSystem& fs, const std::string& directory) {
   POLYLOG_ASSIGN(names, fs.list(directory));
-  std::vector<DumpTarget> targets;
+  std::vector<DumpTarget> targets, segments;
   for (const std::string& name : names) {
     const std::string path = fs::join(directory, name);
     POLYLOG_ASSIGN(info, fs.info(path));
     if (info.directory) continue;
     const auto named = classify(fs, path);
     if (!named || !*named) continue;
-    targets.push_back({path, (*named)->kind, (*named)->base_offset});
+    const bool segment = (*named)->kind == DumpKind::segment;
+    (segment ? segments : targets).push_back({path, (*named)->kind, (*named)->base_offset});
   }
-  if (targets.empty()) {
+  // Numbers of .msg files have no zeros in front: by name 10 would come before 2.
+  std::sort(segments.begin(), segments.end(),
+            [](const DumpTarget& a, const DumpTarget& b) { return a.base_offset < b.base_offset; });
+  if (targets.empty() && segments.empty()) {
     return fail(Errc::invalid, directory +
                                    " holds no file of a Kafka log directory, a RocketMQ store or a "
                                    "RobustMQ shard; name a directory with such files, like "
                                    "data/kafka/topic-0, data/rocketmq/commitlog or "
                                    "data/segment/topic-0");
   }
-  // Numbers of .msg files have no zeros in front: by name 10 would come before 2.
-  const auto segments = std::stable_partition(
-      targets.begin(), targets.end(),
-      [](const DumpTarget& target) { return target.kind != DumpKind::segment; });
-  std::sort(segments, targets.end(),
-            [](const DumpTarget& a, const DumpTarget& b) { return a.base_offset < b.base_offset; });
+  targets.insert(targets.end(), segments.begin(), segments.end());
   return targets;
 }
 

@@ -72,5 +72,10 @@ class KillLoopOnOneSharedLog(KillLoop):
     settings = {"polylog.layout": "rocketmq"}
 
 
+@unittest.skipIf(brokers.is_kafka(), "Kafka has one layout")
+class KillLoopOnSegments(KillLoop):
+    settings = {"polylog.layout": "segment"}
+
+
 if __name__ == "__main__":
     testbed.main()

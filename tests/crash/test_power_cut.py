@@ -245,5 +245,10 @@ class PowerCutOnOneSharedLog(PowerCut):
     layout = {"polylog.layout": "rocketmq"}
 
 
+@unittest.skipIf(brokers.is_kafka(), "Kafka has one layout")
+class PowerCutOnSegments(PowerCut):
+    layout = {"polylog.layout": "segment"}
+
+
 if __name__ == "__main__":
     testbed.main()
