@@ -289,6 +289,29 @@ TEST_P(Conformance, a_log_position_is_turned_into_each_partitions_offset) {
   }
 }
 
+// A reader must not be led past a record because there was no room for it.
+TEST_P(Conformance, a_record_over_the_limit_ends_the_read_and_is_never_passed_over) {
+  const auto log = partition();
+  for (int i = 0; i < 6; ++i) {
+    append(*log, {std::string(i % 4 < 2 ? 250U : 10U,
+                              'v')});  // a file and an epoch begin with a small one
+    if (i == 1) ASSERT_TRUE(log->log()->begin_epoch(LeaderEpoch(log->log()->epoch().value() + 1)));
+  }
+  ReadLimits limits = all(*log);
+  limits.first_whole = false;
+  limits.bytes_max = 200;
+  for (const std::int64_t from : {0, 1, 4}) {
+    const auto found = log->read(Offset(from), limits);
+    ASSERT_TRUE(found) << found.error().to_string();
+    EXPECT_TRUE(found->empty()) << "asked for " << from;
+    limits.first_whole = true;
+    const auto whole = log->read(Offset(from), limits);
+    ASSERT_TRUE(whole && !whole->empty());
+    EXPECT_EQ(whole->front().info.first, Offset(from));
+    limits.first_whole = false;
+  }
+}
+
 TEST_P(Conformance, reads_stay_within_their_limits_and_hand_out_whole_batches) {
   const auto log = partition();
   for (int i = 0; i < 6; ++i) append(*log, {std::string(80, 'v')});

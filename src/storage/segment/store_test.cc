@@ -289,6 +289,24 @@ TEST(SegmentStore, a_removed_partition_does_not_come_back_and_its_name_is_free) 
   EXPECT_EQ(*StoreRig::read_all(*rig.log()), Strings{"new"});
 }
 
+TEST(SegmentStore, a_creation_that_was_refused_can_be_tried_again) {
+  StoreRig rig;
+  Grants grants;
+  rig.config.segment_grants = &grants;
+  ASSERT_TRUE(rig.open());
+  grants.code = Errc::fenced;
+  grants.refusals = 1;
+  const Uuid first = *Uuid::parse("AAAAAAAAAAAAAAAAAAAABA");
+  EXPECT_FALSE(rig.store->create({"t", 0}, first, rig.log_config));
+  const Uuid second = *Uuid::parse("AAAAAAAAAAAAAAAAAAAABQ");
+  const auto made = rig.store->create({"t", 0}, second, rig.log_config);
+  ASSERT_TRUE(made) << made.error().to_string();
+  ASSERT_TRUE(rig.append(**made, {"a"}));
+  ASSERT_TRUE(rig.sync(**made));
+  ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+  EXPECT_EQ(rig.store->topic_id({"t", 0}), second);
+}
+
 TEST(SegmentStore, damage_below_the_durable_end_is_stepped_over_and_above_it_cut) {
   StoreRig rig;
   ASSERT_TRUE(rig.open());
