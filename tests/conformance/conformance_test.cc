@@ -295,7 +295,9 @@ TEST_P(Conformance, a_record_over_the_limit_ends_the_read_and_is_never_passed_ov
   for (int i = 0; i < 6; ++i) {
     append(*log, {std::string(i % 4 < 2 ? 250U : 10U,
                               'v')});  // a file and an epoch begin with a small one
-    if (i == 1) ASSERT_TRUE(log->log()->begin_epoch(LeaderEpoch(log->log()->epoch().value() + 1)));
+    if (i == 1) {
+      ASSERT_TRUE(log->log()->begin_epoch(LeaderEpoch(log->log()->epoch().value() + 1)));
+    }
   }
   ReadLimits limits = all(*log);
   limits.first_whole = false;
