@@ -26,11 +26,13 @@ class ShownCache {
     bool log_append_time = false;  // how the topic shows times
     auto operator<=>(const Place&) const = default;
   };
-  // What a read at that place gave, if it is within the limits; fewer records than there are now
-  // perhaps, but never none. Null: not known.
+  // What a read within `limits` would give: all that is visible, or what was read under limits
+  // no tighter than these. Null: not known.
   const std::vector<Batch>* find(const Place& place, const storage::ReadLimits& limits);
-  // Nothing is kept of an empty answer, or of one that would fill the cache.
-  void put(const Place& place, const std::vector<Batch>& batches);
+  // `limits` are those of the read. Nothing is kept of an empty answer, or of one that would fill
+  // the cache.
+  void put(const Place& place, const storage::ReadLimits& limits,
+           const std::vector<Batch>& batches);
 
   std::size_t bytes() const { return bytes_; }
   std::uint64_t hits() const { return hits_; }
@@ -40,6 +42,8 @@ class ShownCache {
     Place place;
     std::vector<Batch> batches;
     std::size_t bytes = 0;
+    Offset end;  // what was visible then
+    std::size_t bytes_max = 0;
   };
   void drop(std::list<Entry>::iterator entry);
 

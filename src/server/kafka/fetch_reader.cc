@@ -154,7 +154,7 @@ std::optional<FetchReader::ColdRead> FetchReader::advance() {
         return ColdRead{index, nullptr, from, limits, std::move(transcoder), std::move(found)};
       }
       found = transcoder->from_native(*found);
-      if (found) context_.broker.shown().put(place(index), *found);
+      if (found) context_.broker.shown().put(place(index), limits, *found);
     }
     take(index, std::move(found));
   }
@@ -174,7 +174,7 @@ broker::ShownCache::Place FetchReader::place(std::size_t index) const {
 
 void FetchReader::finish(ColdRead read) {
   if (read.found && read.transcoder) {
-    context_.broker.shown().put(place(read.index), *read.found);
+    context_.broker.shown().put(place(read.index), read.limits, *read.found);
   }
   take(read.index, std::move(read.found));
 }

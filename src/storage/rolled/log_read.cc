@@ -234,12 +234,13 @@ Result<std::optional<Batch>> read_region(const Judge& judge, std::uint64_t size,
     if (!match && !placed) {
       POLYLOG_ASSIGN(begins, judge.proof_at(position, size, limits.wait));
       proof = begins;
+      placed = true;
     }
-    placed = true;
     POLYLOG_ASSIGN(window, load(segment, position, bytes, limits.wait));
     RegionBuilder region(judge, from, limits, match, proof);
     using Stop = RegionBuilder::Stop;
     const Stop stop = region.walk(window, size);
+    placed = placed || region.resume() > position;  // a sound frame was passed
     if (!region.empty()) return std::optional(region.take(window));
     if (stop == Stop::damaged) {
       // Damage before the wanted frame is stepped over.
