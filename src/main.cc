@@ -1,7 +1,7 @@
 #include "cli/command.h"
 #include "storage/kafka/store.h"
 #include "storage/rocketmq/store.h"
-#include "storage/rocksdb/index.h"
+#include "storage/rocksdb/loader.h"
 #include "storage/segment/store.h"
 
 namespace polylog {
@@ -11,7 +11,7 @@ Result<storage::Opened> open_segment_store(fs::FileSystem& fs, const Clock& cloc
                                            const storage::StoreConfig& config) {
   return storage::segment::SegmentStore::open(
       fs, clock, config,
-      [&fs](const std::string& directory) { return storage::open_rocksdb_index(fs, directory); });
+      [&fs](const std::string& directory) { return storage::load_rocksdb_index(fs, directory); });
 }
 
 }  // namespace
