@@ -76,8 +76,9 @@ def within(versions, version):
 class Values:
     """Draws field values. Styles: empty, edge (largest and smallest), random."""
 
-    def __init__(self, style, seed):
+    def __init__(self, style, seed, common):
         self.style = style
+        self.common = {struct["name"]: struct["fields"] for struct in common}
         self.random = random.Random(seed)
 
     def pick(self, empty, edge, drawn):
@@ -94,6 +95,9 @@ class Values:
     def scalar(self, kind):
         if kind in INTEGER_BITS:
             return self.integer(INTEGER_BITS[kind])
+        if kind == "float64":
+            return self.pick(lambda: 0.0, lambda: self.random.choice((1.5e308, -5e-324)),
+                             lambda: self.random.uniform(-1e6, 1e6))
         if kind == "bool":
             return self.pick(lambda: False, lambda: True, lambda: self.random.random() < 0.5)
         if kind == "string":
@@ -119,7 +123,8 @@ class Values:
         return self.value(kind, field, version)
 
     def value(self, kind, field, version):
-        return self.struct(field["fields"], version) if "fields" in field else self.scalar(kind)
+        fields = field.get("fields") or self.common.get(kind)
+        return self.struct(fields, version) if fields else self.scalar(kind)
 
     def struct(self, fields, version):
         out = {}
@@ -137,7 +142,8 @@ class Values:
 def cases(schema, version):
     """The lines for the oracle: one message in each style, and more random ones."""
     for number, style in enumerate(("empty", "edge", "random", "random", "random")):
-        values = Values(style, f"{schema['name']} {version} {number}")
+        values = Values(style, f"{schema['name']} {version} {number}",
+                        schema.get("commonStructs", ()))
         client = ("-", "", "rdkafka", "cl\u00efent")[values.random.randrange(4)]
         correlation = values.random.randint(-2 ** 31, 2 ** 31 - 1)
         fields = values.struct(schema["fields"], version)
@@ -193,7 +199,8 @@ def main():
             if schema["type"] not in ("request", "response"):
                 continue
             api = re.sub("Re(quest|sponse)$", "", schema["name"])
-            first, last = map(int, schema["validVersions"].split("-"))
+            first, _, last = schema["validVersions"].partition("-")
+            first, last = int(first), int(last or first)
             olds = [v for v in range(first, last + 1) if v in OLD_VERSIONS.get(api, ())]
             news = [v for v in range(first, last + 1) if v not in olds]
             frames = [frame for version in olds for frame in old(cases(schema, version))]
