@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -117,8 +119,13 @@ class PartitionLog {
   // Judges a batch against what the partition remembers of its producer (staged ones included).
   virtual ProducerState::Check check_producer(const BatchInfo& batch) const = 0;
   virtual void expire_producers(Timestamp before) = 0;
+  // What it remembers of each (staged batches included).
+  using Producers = std::unordered_map<ProducerId, ProducerState::Entry>;
+  virtual Producers producers() const { return {}; }
 
   virtual std::uint64_t size_bytes() const = 0;  // of its data; an estimate in a shared log
+  // The same, closer where size_bytes() is an estimate. Waits for disk.
+  virtual std::uint64_t measured_bytes() const { return size_bytes(); }
   virtual void configure(const LogConfig& config) = 0;
   virtual std::shared_ptr<Log> log() const = 0;
 };
@@ -195,6 +202,7 @@ class Store {
   virtual ~Store() = default;
 
   virtual const Traits& traits() const = 0;
+  virtual std::string directory() const { return {}; }
   // Makes an empty partition; durable with the first sync round of its log. Waits for disk.
   virtual Result<std::shared_ptr<PartitionLog>> create(const TopicPartition& id, const Uuid& topic,
                                                        const LogConfig& config) = 0;
@@ -274,6 +282,8 @@ struct StoreConfig {
   std::size_t recovery_threads = 1;   // that open() may use
   SharedLogConfig shared;
   SegmentGrants* segment_grants = nullptr;  // not owned; null: every segment is granted
+  // For what is found out after opening, as Recovery::notes; from any thread. May be empty.
+  std::function<void(const std::string& line)> report;
 };
 
 struct Opened {

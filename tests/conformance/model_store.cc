@@ -227,7 +227,7 @@ class ModelPartition final : public storage::PartitionLog {
     return end;
   }
   Offset first_unstable() const override {
-    return producers().first_open().value_or(offsets().end);
+    return producer_state().first_open().value_or(offsets().end);
   }
   EpochEnd end_of_epoch(LeaderEpoch epoch) const override {
     EpochEnd end = log_->epochs.end_of(epoch, log_->end());
@@ -244,7 +244,7 @@ class ModelPartition final : public storage::PartitionLog {
     return epoch;
   }
 
-  ProducerState producers() const {
+  ProducerState producer_state() const {
     ProducerState state;
     const auto note = [&](const Frame& frame) {
       if (frame.info.max_timestamp < expired_) return;
@@ -255,7 +255,7 @@ class ModelPartition final : public storage::PartitionLog {
     return state;
   }
   ProducerState::Check check_producer(const BatchInfo& batch) const override {
-    return producers().check(batch);
+    return producer_state().check(batch);
   }
   void expire_producers(Timestamp before) override { expired_ = before; }
   std::uint64_t size_bytes() const override {

@@ -196,8 +196,7 @@ std::string StoreWorkload::check_whole(std::int64_t at, const Records& records, 
 
 std::string StoreWorkload::check_epochs(const storage::PartitionLog& log,
                                         const Expected& expected) {
-  // With its last record a log of its own may forget the epoch that record had.
-  if (!log.offsets().empty() && log.log()->epoch() < expected.epoch_min) {
+  if (log.log()->epoch() < expected.epoch_min) {
     return "the epoch went back from " + std::to_string(expected.epoch_min.value()) + " to " +
            std::to_string(log.log()->epoch().value());
   }

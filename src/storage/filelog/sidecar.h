@@ -14,13 +14,15 @@
 #include "record/epochs.h"
 #include "record/log_config.h"
 #include "storage/filelog/block_sums.h"
+#include "storage/filelog/sidecar_records.h"
 
 // What tells a torn tail from bit rot without changing a byte of a foreign layout: one
 // append-only, self-checksummed file per store. Format: docs/formats/sidecar.md.
 //
-// Everything in it is a lower bound: a record is written after the sync it describes returned
-// and is never itself synced on the acknowledgement path. A lost tail of the file costs a longer
-// scan at the next start, never a wrong conclusion.
+// What it says of durable bytes is a lower bound: a record is written after the sync it describes
+// returned and is never itself synced on the acknowledgement path. A lost tail of the file costs a
+// longer scan at the next start, never a wrong conclusion. Facts are written twice and numbered:
+// one that is lost all the same is missed, and what it may have said counts as unknown.
 namespace polylog::storage {
 
 // What binds a note to a file. Equal identity: nobody has written to it since.
@@ -64,6 +66,7 @@ struct LogNote {
   std::optional<RecoveryPoint> recovery;
   std::optional<LogConfig> config;
   std::vector<EpochList::Entry> epochs;  // of a layout whose bytes don't carry them
+  bool epochs_lost = false;              // of earlier epochs than these nothing is known
 };
 
 // What a shared log's own files don't tell of one of its partitions. Unlike the rest here it is
@@ -86,6 +89,7 @@ struct SidecarState {
   std::vector<FileIdentity> marks;
   bool clean = false;  // the last record says a clean stop
   bool found = false;
+  std::vector<std::string> damage;  // what of the file does not read, a line each
 };
 
 // Of one file in one sync round: what became durable.
@@ -98,12 +102,14 @@ struct RoundFile {
   BlockSums::Block tail;
 };
 
-// The file, open for appending. Thread-safe. Methods without a Result are lower-bound notes: when
-// one can't be written the sidecar falls silent until rewrite() succeeds.
+// The file, open for appending. Thread-safe; nobody who notes something waits for a sync that
+// another waits for. A lower bound that finds no room is left out. After a failed sync, a write
+// that failed half-way, or a fact without a Result that found no room, nothing more is said until
+// rewrite() succeeds.
 class Sidecar {
  public:
-  // Reads what is there (a missing or torn file is not an error) and opens it for appending.
-  // On a full disk the sidecar opens silent.
+  // Reads what is there (a missing or torn file is not an error) and opens it for appending. On a
+  // full disk, and of a file that is damaged or of an older version, it opens silent.
   static Result<std::unique_ptr<Sidecar>> open(fs::FileSystem& fs, const std::string& path,
                                                SidecarState& state);
 
@@ -120,39 +126,69 @@ class Sidecar {
   Result<void> epoch_start(std::uint32_t id, const EpochList::Entry& entry);
   Result<void> queue(const TopicPartition& id, const QueueNote& note);
   fs::FilePtr file() const;
+  // The file, and how far a sync that begins now will reach; covered() when it has succeeded.
+  struct Extent {
+    fs::FilePtr file;
+    std::uint64_t end = 0;
+  };
+  Extent extent() const;
+  void covered(const Extent& extent);
 
   // Synced before they return: what follows them must not become durable first.
   Result<void> mark(const FileIdentity& progress_file);
   Result<void> cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes, LogPosition end);
   Result<void> queue_synced(const TopicPartition& id, const QueueNote& note);
 
-  // Replaces the file by one that says exactly `state`. A log whose id is 0 gets one, which is
-  // written back; no other log ever had it.
+  // Replaces the file by one that says `state`, and what was noted since begin_rewrite(), which
+  // comes before `state` is put together (without it: since this call). A log whose id is 0 gets
+  // one, which is written back; no other log ever had it.
+  void begin_rewrite();
   Result<void> rewrite(SidecarState& state);
   // Says nothing more until the next rewrite.
   void silence();
   // Something could not be written or synced: facts noted since then don't count until a rewrite.
   bool silent() const;
-  // True when the file has grown enough, or fallen silent, for a rewrite to pay.
+  // True when the file has grown enough, or lacks something, for a rewrite to pay.
   bool wants_rewrite() const;
 
  private:
+  struct Note {
+    std::uint8_t type;
+    std::vector<std::uint8_t> payload;
+  };
+
   Sidecar(fs::FileSystem& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
   bool append(std::uint8_t type, ByteView payload);
+  bool write_record(std::uint8_t type, ByteView payload);
   Result<void> append_synced(std::uint8_t type, ByteView payload);
+  bool begin_file();
+  Result<void> write_anew(const SidecarState& state);
+  // A file written anew: what it says, and where it ends.
+  struct Draft {
+    fs::FilePtr file;
+    std::uint64_t rewritten = 0;
+    std::uint64_t end = 0;
+    std::uint32_t facts = 0;
+  };
+  Result<bool> take_place(Draft& draft);
 
   fs::FileSystem& fs_;
   const std::string path_;
-  mutable std::mutex mutex_;
+  std::mutex rewrite_mutex_;  // one rewrite at a time; taken before mutex_
+  mutable std::mutex mutex_;  // guards the rest; never held over a sync
   fs::FilePtr file_;
   std::uint64_t size_ = 0;
+  std::uint64_t durable_ = 0;  // of it, as far as is known
+  std::uint32_t facts_ = 0;    // number of the last one
   std::uint64_t rewritten_size_ = 0;
   std::uint32_t next_id_ = 1;
   bool silent_ = false;
+  bool missed_ = false;                     // a lower bound was left out
+  std::optional<std::vector<Note>> noted_;  // since a rewrite was begun
 };
 
 // The decoder, for dump, verify and the fuzz target: applies every whole record of `bytes` to
-// `state` and returns how many bytes they take.
+// `state` and returns where the last one ends; 0: not a sidecar.
 std::size_t decode_sidecar(ByteView bytes, SidecarState& state);
 
 }  // namespace polylog::storage

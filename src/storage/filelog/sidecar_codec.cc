@@ -1,6 +1,7 @@
 #include "storage/filelog/sidecar_codec.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "bytes/reader.h"
 
@@ -141,10 +142,12 @@ std::vector<std::uint8_t> encode_config(std::uint32_t id, const LogConfig& confi
   return writer.take_bytes();
 }
 
-std::vector<std::uint8_t> encode_epoch(std::uint32_t id, LeaderEpoch announced) {
+std::vector<std::uint8_t> encode_epoch(std::uint32_t id, LeaderEpoch announced,
+                                       bool epochs_lost) {
   ByteWriter writer;
   writer.u32(id);
   writer.i32(announced.value());
+  writer.u8(epochs_lost ? 1 : 0);
   return writer.take_bytes();
 }
 
@@ -191,6 +194,20 @@ LogNote* SidecarDecoder::find(std::uint32_t id) {
   const auto note = state_.logs.find(name->second);
   if (note == state_.logs.end() || note->second.id != id) return nullptr;
   return &note->second;
+}
+
+void SidecarDecoder::lost(std::uint32_t facts) {
+  state_.clean = false;
+  for (auto& [name, note] : state_.logs) {
+    // One may have been a cut, another the beginning of an epoch.
+    note.files.clear();
+    note.recovery.reset();
+    note.epochs.clear();
+    note.epochs_lost = true;
+    const std::int64_t announced = std::int64_t{note.announced.value()} + facts;
+    note.announced = LeaderEpoch(static_cast<std::int32_t>(
+        std::min<std::int64_t>(announced, std::numeric_limits<std::int32_t>::max() - 1)));
+  }
 }
 
 bool SidecarDecoder::apply(std::uint8_t type, ByteView payload) {
@@ -296,8 +313,12 @@ bool SidecarDecoder::apply_epoch(ByteView payload) {
   ByteReader reader(payload);
   const std::uint32_t id = reader.u32();
   const LeaderEpoch announced(reader.i32());
+  const bool lost = reader.ok() && reader.remaining() > 0 && reader.u8() != 0;
   if (!reader.ok()) return false;
-  if (LogNote* const note = find(id)) note->announced = std::max(note->announced, announced);
+  if (LogNote* const note = find(id)) {
+    note->announced = std::max(note->announced, announced);
+    note->epochs_lost = note->epochs_lost || lost;
+  }
   return true;
 }
 

@@ -10,8 +10,6 @@
 // Records of the sidecar file (docs/formats/sidecar.md), big-endian.
 namespace polylog::storage {
 
-inline constexpr std::string_view sidecar_magic = "PLSIDE01";
-
 namespace sidecar_type {
 inline constexpr std::uint8_t begin_log = 1;
 inline constexpr std::uint8_t round = 2;
@@ -38,7 +36,8 @@ std::vector<std::uint8_t> encode_sealed(std::uint32_t id, std::int64_t base,
 std::vector<std::uint8_t> encode_files_dropped(std::uint32_t id, std::int64_t below_base);
 std::vector<std::uint8_t> encode_recovery_point(std::uint32_t id, const RecoveryPoint& point);
 std::vector<std::uint8_t> encode_config(std::uint32_t id, const LogConfig& config);
-std::vector<std::uint8_t> encode_epoch(std::uint32_t id, LeaderEpoch announced);
+std::vector<std::uint8_t> encode_epoch(std::uint32_t id, LeaderEpoch announced,
+                                       bool epochs_lost = false);
 std::vector<std::uint8_t> encode_mark(const FileIdentity& identity);
 std::vector<std::uint8_t> encode_cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes,
                                      LogPosition end);
@@ -49,8 +48,10 @@ std::vector<std::uint8_t> encode_queue(const TopicPartition& id, const QueueNote
 class SidecarDecoder {
  public:
   explicit SidecarDecoder(SidecarState& state) : state_(state) {}
-  // False: not a record this version knows, or its fields don't fit; nothing after it counts.
+  // False: not a record this version knows, or its fields don't fit.
   bool apply(std::uint8_t type, ByteView payload);
+  // So many facts stood here and can't be read: what they may have taken back counts no more.
+  void lost(std::uint32_t facts);
 
  private:
   LogNote* find(std::uint32_t id);

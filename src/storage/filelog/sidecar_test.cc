@@ -2,7 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "base/crc.h"
 #include "fs/sim_file_system.h"
+#include "storage/filelog/held_syncs_rig.h"
 #include "storage/filelog/sidecar_codec.h"
 
 namespace polylog::storage {
@@ -58,7 +66,7 @@ TEST(Sidecar, says_again_what_it_was_told) {
   EXPECT_FALSE(again.state.clean);
 }
 
-TEST(Sidecar, a_torn_or_damaged_record_ends_it_there) {
+TEST(Sidecar, ends_where_a_record_is_torn) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
@@ -70,13 +78,222 @@ TEST(Sidecar, a_torn_or_damaged_record_ends_it_there) {
     SidecarState state;
     EXPECT_EQ(decode_sidecar(ByteView(whole).first(size), state), good);
     EXPECT_EQ(state.logs.at("t-0").durable, LogPosition(10));
+    EXPECT_TRUE(state.damage.empty()) << "it may never have been on the disk";
   }
-  for (std::size_t at = good; at < whole.size(); ++at) {
+}
+
+TEST(Sidecar, a_record_that_does_not_read_is_stepped_over) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  const auto from = fs.info(path)->size;
+  first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
+  const auto to = fs.info(path)->size;
+  ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(7), LogPosition(15)}));
+  ASSERT_TRUE(first.sidecar->queue_synced({"t", 0}, {}));
+  first.sidecar->round(id, LogPosition(15), {});
+  const auto whole = *fs::read_file(fs, path, 1 << 20);
+  for (std::size_t at = from; at < to; ++at) {
     auto bytes = whole;
     bytes[at] ^= 0x10;
     SidecarState state;
-    EXPECT_EQ(decode_sidecar(bytes, state), good);
+    EXPECT_EQ(decode_sidecar(bytes, state), whole.size());
+    const LogNote& note = state.logs.at("t-0");
+    EXPECT_EQ(note.durable, LogPosition(15));
+    EXPECT_EQ(note.files.at(0).sums.size(), 100U);
+    EXPECT_EQ(note.epochs, (std::vector<EpochList::Entry>{{LeaderEpoch(7), LogPosition(15)}}));
+    EXPECT_EQ(state.damage.size(), 1U) << "a later sync covered it";
+    EXPECT_FALSE(note.epochs_lost);
   }
+}
+
+// Some of everything, in a file written anew and behind that.
+SidecarState some_state() {
+  SidecarState state;
+  LogNote& log = state.logs["t-0"];
+  log.announced = LeaderEpoch(4);
+  log.durable = LogPosition(40);
+  log.config = LogConfig();
+  log.epochs = {{LeaderEpoch(1), LogPosition(0)}, {LeaderEpoch(3), LogPosition(30)}};
+  FileNote& file = log.files[0];
+  EXPECT_TRUE(file.sums.restore(0, {}, {5, 0}, 99));
+  log.recovery.emplace().producers = {1, 2, 3};
+  state.logs["u-1"].announced = LeaderEpoch(2);
+  state.queues[{"t", 0}].start = 12;
+  state.queues[{"u", 1}].removed = true;
+  state.marks = {{1, 2, 3}, {4, 5, 6}};
+  return state;
+}
+
+TEST(Sidecar, no_single_flipped_bit_loses_a_fact) {
+  for (const bool clean : {true, false}) {
+    fs::SimFileSystem fs;
+    Opened first = open(fs);
+    SidecarState state = some_state();
+    state.clean = clean;
+    ASSERT_TRUE(first.sidecar->rewrite(state));
+    std::size_t before_mark = 0;
+    if (!clean) {
+      const std::uint32_t id = state.logs["t-0"].id;
+      ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(5), LogPosition(60)}));
+      first.sidecar->round(id, LogPosition(70), {round_file(200, 0, 0)});
+      QueueNote queue;
+      queue.start = 66;
+      ASSERT_TRUE(first.sidecar->queue_synced({"t", 0}, queue));
+      before_mark = fs.info(path)->size;
+      ASSERT_TRUE(first.sidecar->mark({7, 8, 9}));
+    }
+    const auto whole = *fs::read_file(fs, path, 1 << 20);
+    const std::size_t said = clean ? whole.size() : before_mark;
+    SidecarState all;
+    ASSERT_EQ(decode_sidecar(whole, all), whole.size());
+    EXPECT_TRUE(all.damage.empty());
+    for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+      auto bytes = whole;
+      bytes[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+      SidecarState found;
+      decode_sidecar(bytes, found);
+      ASSERT_TRUE(found.found) << bit;
+      // Of what was synced last the file does not say so yet: a power cut might have taken it.
+      ASSERT_EQ(found.damage.empty(), bit / 8 >= said) << bit;
+      ASSERT_EQ(found.clean, clean) << bit;
+      ASSERT_EQ(found.marks, all.marks) << bit;
+      ASSERT_EQ(found.queues, all.queues) << bit;
+      ASSERT_EQ(found.logs.size(), 2U) << bit;
+      for (const auto& [name, log] : found.logs) {
+        const LogNote& as_it_was = all.logs.at(name);
+        ASSERT_EQ(log.announced, as_it_was.announced) << bit;
+        ASSERT_EQ(log.epochs, as_it_was.epochs) << bit;
+        ASSERT_EQ(log.epochs_lost, false) << bit;
+        ASSERT_EQ(log.config, as_it_was.config) << bit;
+        ASSERT_LE(log.durable, as_it_was.durable) << bit;
+        ASSERT_EQ(log.recovery.has_value(), as_it_was.recovery.has_value()) << bit;
+      }
+    }
+  }
+}
+
+TEST(Sidecar, facts_that_are_lost_leave_nothing_that_they_may_have_changed) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  first.sidecar->recovery_point(id, {});
+  ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(1), LogPosition(0)}));
+  const auto from = fs.info(path)->size;
+  ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(2), LogPosition(5)}));
+  const auto to = fs.info(path)->size;
+  ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(3), LogPosition(10)}));
+  const std::vector<std::uint8_t> noise(to - from, 0xff);
+  const auto whole = *fs::read_file(fs, path, 1 << 20);
+  const auto decoded = [&](ByteView bytes) {
+    SidecarState state;
+    decode_sidecar(bytes, state);
+    return state;
+  };
+  auto bytes = whole;
+  std::copy(noise.begin(), noise.end(), bytes.begin() + static_cast<std::ptrdiff_t>(from));
+  EXPECT_FALSE(decoded(bytes).logs.at("t-0").epochs_lost)
+      << "a power cut may leave that of what no sync has covered";
+  first.sidecar->covered(first.sidecar->extent());
+  first.sidecar->round(id, LogPosition(12), {});
+  bytes = *fs::read_file(fs, path, 1 << 20);
+  std::copy(noise.begin(), noise.end(), bytes.begin() + static_cast<std::ptrdiff_t>(from));
+  const SidecarState state = decoded(bytes);
+  ASSERT_EQ(state.damage.size(), 1U);
+  EXPECT_NE(state.damage[0].find("1 fact(s)"), std::string::npos) << state.damage[0];
+  const LogNote& note = state.logs.at("t-0");
+  EXPECT_EQ(note.epochs, (std::vector<EpochList::Entry>{{LeaderEpoch(3), LogPosition(10)}}));
+  EXPECT_TRUE(note.epochs_lost);
+  EXPECT_TRUE(note.files.empty());
+  EXPECT_FALSE(note.recovery);
+  EXPECT_EQ(note.durable, LogPosition(12)) << "offsets never go back";
+  // Nothing is written behind a hole, and a new file says it too.
+  fs.corrupt(path, from, noise);
+  Opened again = open(fs);
+  EXPECT_TRUE(again.sidecar->silent());
+  ASSERT_TRUE(again.sidecar->rewrite(again.state));
+  EXPECT_TRUE(open(fs).state.logs.at("t-0").epochs_lost);
+}
+
+TEST(Sidecar, a_file_of_the_version_before_is_read_and_written_anew) {
+  fs::SimFileSystem fs;
+  ByteWriter old;
+  old.text("PLSIDE01");
+  const auto add = [&](std::uint8_t type, ByteView payload) {
+    old.u32(static_cast<std::uint32_t>(payload.size() + 1));
+    old.u32(crc32c_extend(crc32c(ByteView(&type, 1)), payload));
+    old.u8(type);
+    old.bytes(payload);
+  };
+  add(sidecar_type::begin_log, encode_begin_log(3, Uuid{}, "t-0"));
+  std::vector<std::uint8_t> epoch = encode_epoch(3, LeaderEpoch(6));
+  epoch.pop_back();  // it had no flag then
+  add(sidecar_type::epoch, epoch);
+  add(sidecar_type::round, encode_round(3, LogPosition(10), {}));
+  auto bytes = old.take_bytes();
+  bytes.push_back(0);  // a torn end
+  ASSERT_TRUE(fs.open(path, fs::OpenMode::create));
+  fs.append_raw(path, bytes);
+  Opened first = open(fs);
+  EXPECT_TRUE(first.state.found);
+  EXPECT_EQ(first.state.logs.at("t-0").announced, LeaderEpoch(6));
+  EXPECT_EQ(first.state.logs.at("t-0").durable, LogPosition(10));
+  EXPECT_TRUE(first.sidecar->wants_rewrite()) << "nothing is added in another form";
+  ASSERT_TRUE(first.sidecar->rewrite(first.state));
+  const auto written = *fs::read_file(fs, path, 1 << 20);
+  EXPECT_EQ(as_text(ByteView(written).first(8)), sidecar_magic);
+  EXPECT_EQ(open(fs).state.logs.at("t-0").announced, LeaderEpoch(6));
+}
+
+TEST(Sidecar, who_notes_something_does_not_wait_for_a_sync) {
+  fs::SimFileSystem disk;
+  HeldSyncs fs(disk);
+  SidecarState state;
+  auto sidecar = *Sidecar::open(fs, path, state);
+  const std::uint32_t id = sidecar->begin_log("t-0", Uuid{});
+  state.logs["t-0"].id = id;
+  const auto during = [&](const std::function<void()>& slow, std::int32_t epoch) {
+    fs.hold();
+    std::thread other(slow);
+    EXPECT_TRUE(fs.one_waits());
+    std::atomic<bool> noted = false;
+    std::thread append([&] {
+      EXPECT_TRUE(sidecar->epoch_start(id, {LeaderEpoch(epoch), LogPosition(epoch)}));
+      sidecar->round(id, LogPosition(epoch), {});
+      noted = true;
+    });
+    for (int i = 0; i < 3000 && !noted; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(noted) << "it waits for the sync";
+    fs.let_go();
+    append.join();
+    other.join();
+  };
+  during([&] { EXPECT_TRUE(sidecar->mark({1, 2, 3})); }, 1);
+  during([&] { EXPECT_TRUE(sidecar->queue_synced({"t", 0}, {})); }, 2);
+  state.logs["t-0"].epochs = {{LeaderEpoch(1), LogPosition(1)}, {LeaderEpoch(2), LogPosition(2)}};
+  during([&] { EXPECT_TRUE(sidecar->rewrite(state)); }, 3);
+  // What was noted while the file was written anew is in the new one, and synced.
+  const auto after = disk.crash_state({.mode = fs::CrashChoice::Mode::lose_all});
+  SidecarState found;
+  ASSERT_TRUE(Sidecar::open(*after, path, found));
+  EXPECT_EQ(found.logs.at("t-0").epochs.size(), 3U);
+}
+
+TEST(Sidecar, what_was_noted_before_the_state_was_put_together_is_not_lost_in_a_rewrite) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+  first.sidecar->begin_rewrite();
+  SidecarState state;
+  state.logs["t-0"].id = id;
+  state.logs["t-0"].durable = LogPosition(50);
+  ASSERT_TRUE(first.sidecar->cut(id, 0, 10, LogPosition(20)));
+  ASSERT_TRUE(first.sidecar->rewrite(state));
+  EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(20));
 }
 
 TEST(Sidecar, a_gap_in_the_blocks_makes_the_files_note_void) {
@@ -89,21 +306,53 @@ TEST(Sidecar, a_gap_in_the_blocks_makes_the_files_note_void) {
   EXPECT_EQ(state.logs.at("t-0").durable, LogPosition(5));
 }
 
-TEST(Sidecar, falls_silent_on_a_full_disk_until_it_is_rewritten) {
+TEST(Sidecar, leaves_out_what_a_full_disk_has_no_room_for_and_refuses_facts) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
   fs.fail_step(fs.steps() + 1, fs::Fault::short_write);
   first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
-  first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
   EXPECT_TRUE(first.sidecar->wants_rewrite());
+  EXPECT_FALSE(first.sidecar->silent());
   EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(0));
+  fs.fail_step(fs.steps() + 1, fs::Fault::no_space);
+  const auto refused = first.sidecar->epoch_start(id, {LeaderEpoch(1), LogPosition(12)});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::no_space);
+  first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
+  const auto there = open(fs);
+  EXPECT_EQ(there.state.logs.at("t-0").durable, LogPosition(20));
+  EXPECT_TRUE(there.state.logs.at("t-0").epochs.empty());
   SidecarState truth;
   truth.logs["t-0"].durable = LogPosition(20);
   ASSERT_TRUE(first.sidecar->rewrite(truth));
   EXPECT_FALSE(first.sidecar->wants_rewrite());
   first.sidecar->round(truth.logs["t-0"].id, LogPosition(30), {});
   EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(30));
+}
+
+TEST(Sidecar, falls_silent_when_it_could_not_say_what_others_rely_on) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  fs.fail_step(fs.steps() + 1, fs::Fault::no_space);
+  const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+  EXPECT_FALSE(first.sidecar->epoch_start(id, {LeaderEpoch(1), LogPosition(0)}))
+      << "it would be of a log that nobody knows";
+  EXPECT_TRUE(first.sidecar->silent());
+}
+
+TEST(Sidecar, falls_silent_when_a_write_fails_half_way_until_it_is_rewritten) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+  fs.fail_step(fs.steps() + 1, fs::Fault::eio);
+  first.sidecar->round(id, LogPosition(10), {});
+  EXPECT_TRUE(first.sidecar->silent());
+  first.sidecar->round(id, LogPosition(20), {});
+  EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(0));
+  SidecarState truth;
+  ASSERT_TRUE(first.sidecar->rewrite(truth));
+  EXPECT_FALSE(first.sidecar->silent());
 }
 
 TEST(Sidecar, the_last_two_marks_are_kept_and_a_cut_takes_promises_back) {

@@ -41,6 +41,7 @@ class KafkaLog final : public RolledLog {
   Result<void> save_sealed_state(const Sealing& sealing, std::vector<fs::FilePtr>& files) override;
   Result<void> prepare_round(DirtyLog& out) override;
   void round_dropped() override { epochs_dirty_ = true; }
+  bool names_tell_bases() const override { return true; }
   Result<void> save_progress() override;
   Result<void> write_closing_state() override;
   void fill_point(RecoveryPoint& point) const override;

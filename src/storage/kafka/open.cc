@@ -84,6 +84,9 @@ class StoreOpening {
     POLYLOG_ASSIGN(sidecar,
                    Sidecar::open(fs_, fs::join(config_.sidecar_directory, sidecar_name), state_));
     store_->context_.sidecar = std::move(sidecar);
+    for (const std::string& line : state_.damage) {
+      report_.notes.push_back(fs::join(config_.sidecar_directory, sidecar_name) + ": " + line);
+    }
     const std::string marker = store_->path(format::kafka::clean_shutdown_file);
     clean_ = fs::exists(fs_, marker);
     believe_ = state_.found && marks_match() && (!clean_ || state_.clean);
@@ -219,6 +222,7 @@ class StoreOpening {
       report_.notes.push_back("the sidecar can't be written now: " + rewritten.error().to_string());
       store_->context_.sidecar->silence();
     }
+    store_->context_.lay_ballast();
     return {};
   }
 

@@ -35,9 +35,9 @@ std::string to_text(const std::map<TopicPartition, std::int64_t>& offsets) {
 }  // namespace
 
 KafkaStore::KafkaStore(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config)
-    : context_(fs, clock, config.open_files_max), config_(config) {
+    : context_(fs, clock, config, "kafka.ballast"), config_(config) {
   context_.save_log_start = [this](const RolledLog& log, std::int64_t start) {
-    return write_log_starts(&log, start);
+    return save_log_start(log, start);
   };
 }
 
@@ -89,6 +89,8 @@ Result<std::shared_ptr<PartitionLog>> KafkaStore::create(const TopicPartition& i
             .map([](const auto&) {}));
     POLYLOG_TRY(log->start_empty(metadata));
   }
+  // No rewrite of the sidecar may come between what is noted here and the log being listed.
+  const std::lock_guard progress(progress_mutex_);
   log->begin_note(format::kafka::partition_directory_name(id));
   // A lower bound, as the rest of the note; without room for it the checkpoint alone tells.
   static_cast<void>(
@@ -175,15 +177,7 @@ Result<Retained> KafkaStore::retain(const TopicPartition& id, Offset visible, Ti
     if (found == logs_.end()) return fail(Errc::not_found, directory_of(id) + " is not open");
     log = found->second;
   }
-  const auto expired = log->take_expired(visible, now);
-  if (expired.empty()) return Retained();
-  // The new start first: a file that a crash brings back lies below it and stays deleted. On a
-  // full disk the files go all the same, or there would never be room again.
-  if (auto saved = write_log_starts(log.get(), log->offsets().start.value());
-      !saved && saved.error().code != Errc::no_space) {
-    return fail(saved.error());
-  }
-  return log->remove_segments(expired);
+  return log->retain(visible, now);
 }
 
 Result<std::vector<AbortedTransaction>> KafkaStore::aborted(const PartitionLog& partition,
@@ -234,13 +228,28 @@ Result<void> KafkaStore::write_recovery_points(const Offsets& offsets) {
   return {};
 }
 
-Result<void> KafkaStore::write_log_starts(const RolledLog* raised, std::int64_t start) {
+// The checkpoint has no checksum, so the sidecar has the start too, and first. On a full disk that
+// is enough: the checkpoint follows when there is room.
+Result<void> KafkaStore::save_log_start(const RolledLog& raised, std::int64_t start) {
   const std::lock_guard progress(progress_mutex_);
-  // The checkpoint has no checksum, so the sidecar has the start too, and first.
-  POLYLOG_TRY(context_.sidecar->queue_synced(raised->id(), start_note(*raised, start)));
+  bool noted = false;
+  const auto write = [&]() -> Result<void> {
+    if (!noted) {
+      if (context_.sidecar->silent()) POLYLOG_TRY(write_sidecar(false));
+      POLYLOG_TRY(context_.sidecar->queue_synced(raised.id(), start_note(raised, start)));
+      noted = true;
+    }
+    return write_log_starts(raised, start);
+  };
+  auto done = context_.with_room(write);
+  if (!done && noted && done.error().code == Errc::no_space) return {};
+  return done;
+}
+
+Result<void> KafkaStore::write_log_starts(const RolledLog& raised, std::int64_t start) {
   Offsets starts;
   for (const auto& log : logs()) {
-    if (log.get() == raised) {
+    if (log.get() == &raised) {
       starts[log->id()] = start;
     } else if (const auto own = log->start_checkpoint()) {
       starts[log->id()] = *own;
@@ -279,12 +288,15 @@ Result<void> KafkaStore::forget_progress(const TopicPartition& id) {
 }
 
 Result<void> KafkaStore::rewrite_sidecar(bool clean) {
+  const std::lock_guard progress(progress_mutex_);
+  return write_sidecar(clean);
+}
+
+Result<void> KafkaStore::write_sidecar(bool clean) {
+  context_.sidecar->begin_rewrite();
   SidecarState state;
   state.clean = clean;
-  {
-    const std::lock_guard progress(progress_mutex_);
-    state.marks = marks_;
-  }
+  state.marks = marks_;
   const auto all = logs();
   for (const auto& log : all) {
     state.logs[format::kafka::partition_directory_name(log->id())] = log->note();
@@ -306,6 +318,7 @@ Result<void> KafkaStore::checkpoint() {
   POLYLOG_TRY(outcome);
   // First: one that fell silent on a full disk can't take the progress file's mark.
   if (context_.sidecar->wants_rewrite()) POLYLOG_TRY(rewrite_sidecar(false));
+  context_.lay_ballast();
   return write_progress();
 }
 

@@ -21,6 +21,7 @@ class KafkaStore final : public Store, private TransactionIndex {
   ~KafkaStore() override;
 
   const Traits& traits() const override;
+  std::string directory() const override { return config_.directory; }
   Result<std::shared_ptr<PartitionLog>> create(const TopicPartition& id, const Uuid& topic,
                                                const LogConfig& config) override;
   std::shared_ptr<PartitionLog> find(const TopicPartition& id) const override;
@@ -52,11 +53,13 @@ class KafkaStore final : public Store, private TransactionIndex {
   Result<void> write_offsets(std::string_view name, const Offsets& offsets);
   // The progress file the sidecar is bound to: its identity is noted before it takes its place.
   Result<void> write_recovery_points(const Offsets& offsets);
-  Result<void> write_log_starts(const RolledLog* raised, std::int64_t start);
+  Result<void> save_log_start(const RolledLog& raised, std::int64_t start);
+  Result<void> write_log_starts(const RolledLog& raised, std::int64_t start);
   Result<void> write_progress();
   // A new partition must not inherit the progress of a removed one of the same name.
   Result<void> forget_progress(const TopicPartition& id);
   Result<void> rewrite_sidecar(bool clean);
+  Result<void> write_sidecar(bool clean);  // the progress lock is held
 
   RolledContext context_;
   const StoreConfig config_;

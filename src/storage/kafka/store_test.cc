@@ -1,18 +1,13 @@
 #include "storage/kafka/store.h"
 
 #include "storage/kafka/store_rig.h"
+#include "storage/rolled/checks_rig.h"
 
 namespace polylog::storage::kafka {
 namespace {
 
 using Strings = std::vector<std::string>;
 using Mode = fs::CrashChoice::Mode;
-
-Strings numbered(int from, int to) {
-  Strings values;
-  for (int i = from; i < to; ++i) values.push_back("value-" + std::to_string(i));
-  return values;
-}
 
 TEST(KafkaStore, what_is_appended_is_read_back_in_order) {
   StoreRig rig;
@@ -291,6 +286,44 @@ TEST(KafkaStore, retention_by_time_rolls_and_leaves_one_empty_segment) {
   EXPECT_EQ(rig.log()->offsets(), (OffsetRange{Offset(1), Offset(1)}));
   EXPECT_FALSE(*rig.log()->offset_for_time(Timestamp(0)));
   EXPECT_EQ(rig.append(*rig.log(), {"y"})->offsets.start, Offset(1));
+}
+
+TEST(KafkaStore, offsets_and_epochs_go_on_when_retention_took_everything_and_the_power_goes) {
+  check_that_offsets_go_on_when_all_expires<StoreRig>(false, true);
+}
+
+TEST(KafkaStore, they_go_on_when_the_disk_had_no_room_for_a_note) {
+  check_that_offsets_go_on_when_all_expires<StoreRig>(true, true);
+}
+
+TEST(KafkaStore, records_are_deleted_on_a_full_disk) {
+  check_that_records_are_deleted_on_a_full_disk<StoreRig>();
+}
+
+TEST(KafkaStore, what_is_appended_after_damage_in_the_last_block_is_found_again) {
+  check_that_records_behind_a_damaged_block_are_found<StoreRig>(
+      "/data/kafka/t-0/00000000000000000000.log");
+}
+
+TEST(KafkaStore, a_log_that_is_removed_writes_nothing_any_more) {
+  check_that_a_removed_log_writes_nothing<StoreRig>();
+}
+
+TEST(KafkaStore, the_epoch_does_not_fall_back_when_the_last_record_is_deleted) {
+  StoreRig rig;
+  rig.log_config.retention_ms = 1;
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.log()->log()->begin_epoch(LeaderEpoch(0)));
+  ASSERT_TRUE(rig.append(*rig.log(), numbered(0, 5)));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.store->retain({"t", 0}, Offset(5), Timestamp(2'000'000)));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+    EXPECT_GE(rig.log()->log()->epoch(), LeaderEpoch(0));
+    EXPECT_EQ(rig.log()->end_of_epoch(LeaderEpoch(0)), (EpochEnd{LeaderEpoch(0), LogPosition(5)}));
+    ASSERT_TRUE(rig.sync(*rig.log()));
+  }
 }
 
 TEST(KafkaStore, truncation_cuts_whole_batches_and_survives) {

@@ -124,12 +124,26 @@ TEST_F(RocketmqChunkTest, what_does_not_fit_is_refused_whole) {
   EXPECT_EQ(read(), (Strings{"x"}));
 }
 
-// The body's checksum does not cover the offset: one that can't be is a flipped bit.
+// The body's checksum does not cover the offset: one that can't be is a flipped bit. An offset of
+// the queue it was all the same, and none is given out twice.
 TEST_F(RocketmqChunkTest, an_offset_is_believed_where_a_checksum_covers_it) {
   ASSERT_TRUE(bring(placed("x", 0, false)));
   ASSERT_TRUE(bring(placed("y", 5'000, false)));
+  ASSERT_TRUE(store->close());
+  store.reset();
+  ASSERT_TRUE(fs::remove_tree(*disk, config.sidecar_directory));
+  ASSERT_TRUE(fs::remove_tree(*disk, "/data/rocketmq/consumequeue"));
+  open();
+  EXPECT_EQ(range(), Range(0, 2));
+  EXPECT_EQ(read(), (Strings{"x"}));
+}
+
+TEST_F(RocketmqChunkTest, an_offset_that_the_queues_own_entry_has_too_is_not_given_again) {
+  ASSERT_TRUE(bring(placed("x", 0, false)));
+  ASSERT_TRUE(bring(placed("y", 5'000, false)));
   forget_sidecar();
-  EXPECT_EQ(range(), Range(0, 1));
+  EXPECT_EQ(range(), Range(0, 5'001));
+  EXPECT_EQ(read(), (Strings{"x"}));
 }
 
 TEST_F(RocketmqChunkTest, the_producers_of_what_was_brought_are_known) {

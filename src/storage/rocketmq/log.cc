@@ -390,6 +390,7 @@ Result<std::shared_ptr<Queue>> SharedLog::create(const TopicPartition& id,
 }
 
 Result<void> SharedLog::remove(const TopicPartition& id) {
+  const std::lock_guard flush_lock(flush_mutex_);
   const std::lock_guard sync_lock(sync_mutex_);
   std::shared_ptr<Queue> queue;
   QueueNote note;

@@ -41,8 +41,10 @@ struct QueueState {
 Result<std::vector<QueueState>> decode_queue_states(ByteView bytes);  // corrupt
 
 // The commit log as the broker sees it: the one log that all partitions of the store share;
-// LogPosition is a byte position. One lock guards it and all its queues; a second one, always
-// taken first, lets only one of sync round, flush, truncation, expiry and checkpoint run at a time.
+// LogPosition is a byte position. One lock guards it and all its queues. Before it may be taken the
+// one that lets only one of flush, truncation, expiry, removal and checkpoint run at a time, and
+// then the one of what is noted in the sidecar, which alone a sync round takes: a round that an
+// acknowledgement waits for does not wait for thousands of queue files.
 class SharedLog final : public Log, public std::enable_shared_from_this<SharedLog> {
  public:
   struct Setup {
@@ -114,6 +116,7 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
  private:
   friend class Queue;
   friend class LogRecovery;
+  friend class LostRecords;
   friend class StoreOpening;
   friend class RocketmqStore;
 
@@ -162,14 +165,16 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   Result<void> write_topics();
   // What a round begun now covers; false: all is durable.
   bool capture_round(DirtyLog& out);
-  Result<void> flush_entries_locked();  // sync_mutex_ held
+  void capture_files(DirtyLog& out, Round& round);
+  void begin_round(DirtyLog& out, Round round);
+  Result<void> flush_entries_locked();  // flush_mutex_ held
   void flushed(const std::vector<std::shared_ptr<Queue>>& queues,
                const std::vector<std::size_t>& counts);
   RecoveryPoint capture_point() const;
   // Of each queue that has entries: how many, and its producers' state.
   std::vector<std::uint8_t> encode_queues() const;
   Result<void> write_checkpoint(const RecoveryPoint& point);
-  Result<void> save_progress();  // sync_mutex_ held
+  Result<void> save_progress();  // flush_mutex_ held
   SidecarState sidecar_state() const;
   Result<void> rewrite_sidecar(bool clean);
   Result<void> secure_facts();
@@ -188,7 +193,9 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
 
   std::atomic<std::int64_t> write_began_ns_{0};  // 0: none is under way
 
-  std::mutex sync_mutex_;     // taken before mutex_
+  std::mutex flush_mutex_;    // taken first
+  std::mutex sync_mutex_;     // taken before settle_mutex_
+  std::mutex settle_mutex_;   // taken before mutex_: rounds are reported in the order they end
   mutable std::mutex mutex_;  // guards everything below, and the queues
   CommitLog commit_log_;
   KeyIndexFiles index_;
@@ -203,6 +210,8 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   std::int64_t written_end_ = 0;
   std::int64_t durable_end_ = 0;
   std::optional<RecoveryPoint> last_point_;  // where a start would begin to read
+  std::uint64_t checkpoints_ = 1;            // begun so far, and one
+  std::int64_t touched_queues_ = 0;          // whose files were written since the last one began
   EpochList epochs_;
   LeaderEpoch epoch_ = no_epoch;  // what appends carry
   LeaderEpoch announced_before_ = no_epoch;

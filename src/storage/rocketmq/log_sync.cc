@@ -19,13 +19,14 @@ namespace {
 
 constexpr std::size_t delete_batch_max = 10;  // deleteFileBatchMax
 constexpr std::int64_t checkpoint_bytes = std::int64_t{256} << 20;
+constexpr std::int64_t checkpoint_bytes_max = std::int64_t{2} << 30;
+constexpr std::int64_t checkpoint_bytes_per_queue = std::int64_t{128} << 10;
 
 }  // namespace
 
 // --------------------------------------------------------------------------------- sync rounds
 
-bool SharedLog::capture_round(DirtyLog& out) {
-  Round round;
+void SharedLog::capture_files(DirtyLog& out, Round& round) {
   for (const CommitFilePtr& file : commit_log_.files()) {
     if (!file->dirty) continue;
     RoundFile entry;
@@ -41,6 +42,18 @@ bool SharedLog::capture_round(DirtyLog& out) {
     out.files.push_back(file->file);
     round.files.emplace_back(file, std::move(entry));
   }
+}
+
+void SharedLog::begin_round(DirtyLog& out, Round round) {
+  out.end = LogPosition(written_end_);
+  out.log = shared_from_this();
+  out.ticket = next_ticket_++;
+  rounds_.emplace(out.ticket, std::move(round));
+}
+
+bool SharedLog::capture_round(DirtyLog& out) {
+  Round round;
+  capture_files(out, round);
   if (std::exchange(facts_dirty_, false)) {
     round.facts = true;
     out.files.push_back(sidecar_->file());
@@ -51,10 +64,7 @@ bool SharedLog::capture_round(DirtyLog& out) {
     out.directories.push_back(commit_log_.directory());
   }
   if (out.files.empty() && out.directories.empty()) return false;
-  out.end = LogPosition(written_end_);
-  out.log = shared_from_this();
-  out.ticket = next_ticket_++;
-  rounds_.emplace(out.ticket, std::move(round));
+  begin_round(out, std::move(round));
   return true;
 }
 
@@ -88,7 +98,9 @@ Result<void> SharedLog::secure_facts() {
 }
 
 void SharedLog::settled(const DirtyLog& done, bool synced) {
+  const std::lock_guard settle_lock(settle_mutex_);
   std::vector<RoundFile> files;
+  LogPosition durable;
   {
     const std::lock_guard lock(mutex_);
     const auto found = rounds_.find(done.ticket);
@@ -100,8 +112,11 @@ void SharedLog::settled(const DirtyLog& done, bool synced) {
       return;
     }
     durable_end_ = std::max(durable_end_, done.end.value());
+    durable = LogPosition(durable_end_);
     for (auto& [file, entry] : round.files) {
-      file->durable_bytes = std::max(file->durable_bytes, entry.durable_bytes);
+      // Another round, begun later, was quicker, and said more.
+      if (entry.durable_bytes < file->durable_bytes) continue;
+      file->durable_bytes = entry.durable_bytes;
       file->reported_blocks =
           std::max(file->reported_blocks,
                    entry.first_block + static_cast<std::uint32_t>(entry.blocks.size()));
@@ -111,7 +126,7 @@ void SharedLog::settled(const DirtyLog& done, bool synced) {
       files.push_back(std::move(entry));
     }
   }
-  sidecar_->round(sidecar_id_, done.end, files);
+  sidecar_->round(sidecar_id_, durable, files);
 }
 
 // -------------------------------------------------------------------------------- index entries
@@ -125,6 +140,9 @@ void SharedLog::flushed(const std::vector<std::shared_ptr<Queue>>& queues,
     const auto count = static_cast<std::ptrdiff_t>(counts[i]);
     queue.pending_.erase(queue.pending_.begin(), queue.pending_.begin() + count);
     queue.flushed_ += count;
+    if (count > 0 && std::exchange(queue.touched_, checkpoints_) != checkpoints_) {
+      ++touched_queues_;
+    }
     if (queue.pending_.empty()) {
       if (queue.pending_.capacity() > 64) queue.pending_.shrink_to_fit();
     } else {
@@ -134,7 +152,7 @@ void SharedLog::flushed(const std::vector<std::shared_ptr<Queue>>& queues,
 }
 
 Result<void> SharedLog::flush_entries() {
-  const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard flush_lock(flush_mutex_);
   return flush_entries_locked();
 }
 
@@ -172,7 +190,7 @@ Result<void> SharedLog::flush_entries_locked() {
 }
 
 Result<void> SharedLog::prepare_next() {
-  const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard flush_lock(flush_mutex_);
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || closed_ || setup_.config.files_ahead <= 0 || commit_log_.next_ready()) return {};
@@ -298,6 +316,7 @@ Result<SharedLog::Producers> SharedLog::producers_at(LogPosition end, const Cuts
 }
 
 Result<void> SharedLog::truncate(LogPosition end) {
+  const std::lock_guard flush_lock(flush_mutex_);
   const std::lock_guard sync_lock(sync_mutex_);
   POLYLOG_TRY(flush_entries_locked());
   Cuts cuts;
@@ -389,7 +408,7 @@ std::size_t SharedLog::expired_files(Timestamp now, bool forced) const {
 }
 
 Result<Retained> SharedLog::expire_files(Timestamp now, bool forced) {
-  const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard flush_lock(flush_mutex_);
   Retained retained;
   std::vector<CommitFilePtr> gone;
   {
@@ -433,9 +452,7 @@ Result<void> SharedLog::raise_first_offsets() {
       high = queue->end_;
       if (queue->last_end_ <= log_start) low = high;
     }
-    POLYLOG_ASSIGN(first, queue->partition_point(low, high, [&](const Queue::Entry& entry) {
-      return Result<bool>(entry.filler() || entry.physical_offset < log_start);
-    }));
+    POLYLOG_ASSIGN(first, queue->first_from(low, high, log_start));
     {
       const std::lock_guard lock(mutex_);
       queue->first_ = std::max(queue->first_, first);
@@ -524,8 +541,11 @@ Result<void> SharedLog::write_checkpoint(const RecoveryPoint& point) {
   POLYLOG_ASSIGN(info, file->info());
   const FileIdentity identity = FileIdentity::of(info);
   POLYLOG_TRY(sidecar_->mark(identity));
-  marks_.push_back(identity);
-  if (marks_.size() > 2) marks_.erase(marks_.begin());
+  {
+    const std::lock_guard lock(mutex_);
+    marks_.push_back(identity);
+    if (marks_.size() > 2) marks_.erase(marks_.begin());
+  }
   POLYLOG_TRY(fs_.rename(temporary, path));
   auto synced = fs_.sync_directory(setup_.directory);
   if (!synced) fail_log();
@@ -533,25 +553,34 @@ Result<void> SharedLog::write_checkpoint(const RecoveryPoint& point) {
 }
 
 // A round of its own with the entries on board: what it captures is durable in the log, the queues
-// and the index alike once the volume is synced, so a start may begin there.
+// and the index alike once the volume is synced, so a start may begin there. Rounds that
+// acknowledgements wait for go on beside it, so it leaves to them what they rely on: facts and
+// names.
 Result<void> SharedLog::save_progress() {
   RecoveryPoint point;
   DirtyLog round;
-  bool captured = false;
   {
     const std::lock_guard lock(mutex_);
     POLYLOG_TRY(check_usable());
-    captured = capture_round(round);
+    Round captured;
+    capture_files(round, captured);
+    begin_round(round, std::move(captured));
     point = capture_point();
   }
   // Entries of everything below the point, and some beyond it: a start dispatches those again.
   Result<void> flushed = flush_entries_locked();
+  {
+    const std::lock_guard lock(mutex_);
+    ++checkpoints_;
+    touched_queues_ = 0;
+  }
   if (flushed) flushed = index_.checkpoint();
   if (index_.sync_failed()) fail_log();
   Result<void> synced = sync_volume();
-  if (captured) settled(round, synced.has_value());
+  settled(round, synced.has_value());
   POLYLOG_TRY(synced);
   POLYLOG_TRY(flushed);
+  const std::lock_guard sync_lock(sync_mutex_);
   if (sidecar_->wants_rewrite()) POLYLOG_TRY(rewrite_sidecar(false));
   POLYLOG_TRY(write_checkpoint(point));
   sidecar_->recovery_point(sidecar_id_, point);
@@ -560,11 +589,14 @@ Result<void> SharedLog::save_progress() {
   return {};
 }
 
+// With many queues less often: each has a file, and each file is a write of its own.
 bool SharedLog::wants_checkpoint() const {
   if (sidecar_->wants_rewrite()) return true;
   const std::lock_guard lock(mutex_);
   const std::int64_t begins = last_point_ ? last_point_->offset : 0;
-  return !failed_ && written_end_ - begins > checkpoint_bytes;
+  const std::int64_t enough = std::clamp(touched_queues_ * checkpoint_bytes_per_queue,
+                                         checkpoint_bytes, checkpoint_bytes_max);
+  return !failed_ && written_end_ - begins > enough;
 }
 
 Result<void> SharedLog::note_progress() {
@@ -581,12 +613,15 @@ Result<void> SharedLog::note_progress() {
 }
 
 Result<void> SharedLog::checkpoint() {
-  const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard flush_lock(flush_mutex_);
   {
-    const std::lock_guard lock(mutex_);
-    if (closed_ || failed_) return {};
+    const std::lock_guard sync_lock(sync_mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_ || failed_) return {};
+    }
+    POLYLOG_TRY(write_topics());
   }
-  POLYLOG_TRY(write_topics());
   return save_progress();
 }
 
@@ -638,7 +673,7 @@ Result<void> SharedLog::rewrite_sidecar(bool clean) {
 }
 
 Result<void> SharedLog::close() {
-  const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard flush_lock(flush_mutex_);
   CommitFilePtr unused;
   {
     const std::lock_guard lock(mutex_);
@@ -647,7 +682,10 @@ Result<void> SharedLog::close() {
     unused = commit_log_.take_prepared();
   }
   if (unused != nullptr) POLYLOG_TRY(fs_.remove(unused->path));
-  POLYLOG_TRY(write_topics());
+  {
+    const std::lock_guard sync_lock(sync_mutex_);
+    POLYLOG_TRY(write_topics());
+  }
   POLYLOG_TRY(save_progress());
   {
     const std::lock_guard lock(mutex_);

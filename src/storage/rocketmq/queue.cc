@@ -15,6 +15,7 @@ namespace {
 // How many entries one read of a queue takes at most: bounds memory, and a page of the file.
 constexpr std::size_t entries_per_read = 2048;
 constexpr std::size_t times_per_read = 256;
+constexpr std::int64_t believed_bytes_max = 64 * 1024;
 
 std::int64_t min_record_bytes() { return static_cast<std::int64_t>(stored::fixed_bytes_min); }
 
@@ -97,40 +98,6 @@ Result<std::vector<Queue::Entry>> Queue::entries(std::int64_t from, std::size_t 
   }
 }
 
-Result<std::int64_t> Queue::partition_point(std::int64_t low, std::int64_t high,
-                                            const Holds& holds) const {
-  while (low < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    POLYLOG_ASSIGN(found, entries(middle, 1, true));
-    if (found.empty()) return fail(Errc::corrupt, files_.directory() + ": shorter than it was");
-    Result<bool> held = holds(found.front());
-    if (!held) return fail(std::move(held).error());
-    if (*held) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-Result<std::int64_t> Queue::count_below(LogPosition position) const {
-  std::int64_t low = 0, high = 0;
-  {
-    const std::lock_guard lock(log_->mutex_);
-    if (position.value() >= last_end_) return end_;
-    const auto beyond = std::partition_point(
-        pending_.begin(), pending_.end(),
-        [&](const Entry& entry) { return entry.filler() || entry.end() <= position.value(); });
-    if (beyond != pending_.begin()) return flushed_ + (beyond - pending_.begin());
-    low = first_;
-    high = flushed_;
-  }
-  return partition_point(std::min(low, high), high, [&](const Entry& entry) -> Result<bool> {
-    return entry.filler() || entry.end() <= position.value();
-  });
-}
-
 Offset Queue::offset_at(LogPosition position) const {
   const auto count = count_below(position);
   // Its index does not read: nothing of the queue is vouched for.
@@ -173,6 +140,34 @@ void Queue::expire_producers(Timestamp before) {
   producers_.expire(before);
 }
 
+Queue::Producers Queue::producers() const {
+  const std::lock_guard lock(log_->mutex_);
+  return producers_.entries();
+}
+
+// Its entries know the sizes of its records: all of them while they are few, else evenly spread
+// ones.
+std::uint64_t Queue::measured_bytes() const {
+  constexpr std::int64_t run = 64, runs = 16;
+  const OffsetRange range = offsets();
+  const std::int64_t records = range.end - range.start;
+  const std::int64_t step = std::max(run, records / runs);
+  std::uint64_t bytes = 0, seen = 0;
+  for (std::int64_t at = range.start.value(); at < range.end.value(); at += step) {
+    const auto count = std::min<std::int64_t>(run, range.end.value() - at);
+    const auto some = entries(at, static_cast<std::size_t>(count), true);
+    if (!some) continue;
+    for (const Entry& entry : *some) {
+      if (entry.valid() && !entry.filler()) bytes += static_cast<std::uint64_t>(entry.size);
+    }
+    seen += some->size();
+  }
+  if (seen == 0) return size_bytes();
+  return seen == static_cast<std::uint64_t>(records)
+             ? bytes
+             : static_cast<std::uint64_t>(records) * (bytes / seen);
+}
+
 // An estimate: the records it has at the size of those that were added since the start.
 std::uint64_t Queue::size_bytes() const {
   const std::lock_guard lock(log_->mutex_);
@@ -212,7 +207,7 @@ Result<void> Queue::advance_start(Offset start) {
 }
 
 Result<void> Queue::advance_end(Offset end) {
-  const std::lock_guard sync_lock(log_->sync_mutex_);
+  const std::lock_guard flush_lock(log_->flush_mutex_);
   const OffsetRange range = offsets();
   const std::int64_t gap = end - range.end;
   if (gap < 0) {
@@ -280,7 +275,14 @@ Result<Offset> Queue::first_within(std::uint64_t bytes) const {
         range.start.value(), end - static_cast<std::int64_t>(entries_per_read));
     POLYLOG_ASSIGN(some, entries(from, static_cast<std::size_t>(end - from), true));
     for (auto entry = some.rbegin(); entry != some.rend(); ++entry) {
-      if (!entry->filler()) sum += static_cast<std::uint64_t>(entry->size);
+      if (!entry->valid() || entry->filler()) continue;
+      std::int64_t size = entry->size;
+      if (size > believed_bytes_max) {
+        // One wrong bit is enough for a size that all the others together don't have.
+        POLYLOG_ASSIGN(fact, fact_of(*entry));
+        size = fact ? fact->end - fact->position : 0;
+      }
+      sum += static_cast<std::uint64_t>(size);
       if (sum > bytes) return Offset(from + (some.rend() - entry));
     }
     end = from;
@@ -437,38 +439,31 @@ Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
 
 // --------------------------------------------------------------------------------------- times
 
-// The times of the message an entry leads to. Nothing: it is damaged, or not the one at `offset`.
-Result<std::optional<Queue::Times>> Queue::times_of(std::optional<std::int64_t> offset,
-                                                    const Entry& entry) const {
-  // The born host stands between the two; its width is in the flags.
-  constexpr std::size_t head_bytes = stored::message_at::born_host + 20 + 8;
+// When the message was made that an entry leads to. Nothing: it is damaged, or not the one at
+// `offset`.
+Result<std::optional<std::int64_t>> Queue::born_at(std::int64_t offset, const Entry& entry) const {
+  constexpr std::size_t head_bytes = stored::message_at::born_host;
   const auto size = static_cast<std::size_t>(std::max(entry.size, 0));
   if (!entry.valid() || entry.filler() || size < stored::fixed_bytes_min) {
-    return std::optional<Times>();
+    return std::optional<std::int64_t>();
   }
   bool good = true;
-  const Result<Slice> head =
-      log_->read_bytes(entry.physical_offset, std::min(size, head_bytes), true, good);
+  const Result<Slice> head = log_->read_bytes(entry.physical_offset, head_bytes, true, good);
   if (!head) {
-    return head.error().code == Errc::corrupt ? Result<std::optional<Times>>(std::nullopt)
+    return head.error().code == Errc::corrupt ? Result<std::optional<std::int64_t>>(std::nullopt)
                                               : fail(head.error());
   }
   const std::uint8_t* const at = head->data();
-  const auto own = load_big<std::int64_t>(at + stored::message_at::queue_offset);
-  if (own != offset.value_or(own) ||
+  if (load_big<std::int64_t>(at + stored::message_at::queue_offset) != offset ||
       load_big<std::int32_t>(at + stored::message_at::queue_id) != id_.partition ||
       load_big<std::int64_t>(at + stored::message_at::physical_offset) != entry.physical_offset) {
-    return std::optional<Times>();
+    return std::optional<std::int64_t>();
   }
   if (!good) {
     POLYLOG_ASSIGN(record, log_->record_at(entry.physical_offset));
-    if (!record) return std::optional<Times>();
+    if (!record) return std::optional<std::int64_t>();
   }
-  const auto flags = load_big<std::int32_t>(at + stored::message_at::sys_flag);
-  const std::size_t host = (flags & stored::sys_flag::born_host_v6) != 0 ? 20 : 8;
-  return std::optional(
-      Times{load_big<std::int64_t>(at + stored::message_at::born_timestamp),
-            load_big<std::int64_t>(at + stored::message_at::born_host + host)});
+  return std::optional(load_big<std::int64_t>(at + stored::message_at::born_timestamp));
 }
 
 // First entry in [from, to) born at or after `at_ms`; `largest` becomes the largest time seen.
@@ -481,10 +476,10 @@ Result<std::optional<std::int64_t>> Queue::scan_block(std::int64_t from, std::in
                       true));
     if (some.empty()) break;
     for (const Entry& entry : some) {
-      POLYLOG_ASSIGN(times, times_of(at, entry));
-      if (times) {
-        largest = std::max(largest, times->born);
-        if (times->born >= at_ms) return std::optional(at);
+      POLYLOG_ASSIGN(born, born_at(at, entry));
+      if (born) {
+        largest = std::max(largest, *born);
+        if (*born >= at_ms) return std::optional(at);
       }
       ++at;
     }
@@ -524,10 +519,10 @@ Result<std::optional<TimedOffset>> Queue::offset_for_time(Timestamp at) const {
                                       at.value(), seen));
     if (!offset) continue;
     POLYLOG_ASSIGN(entry, entries(*offset, 1, true));
-    POLYLOG_ASSIGN(times, times_of(*offset, entry.front()));
-    if (!times) continue;
+    POLYLOG_ASSIGN(born, born_at(*offset, entry.front()));
+    if (!born) continue;
     const std::lock_guard lock(log_->mutex_);
-    return std::optional(TimedOffset{Timestamp(times->born), Offset(*offset),
+    return std::optional(TimedOffset{Timestamp(*born), Offset(*offset),
                                      log_->epochs_.at(LogPosition(entry.front().physical_offset))});
   }
   return std::optional<TimedOffset>();
@@ -542,35 +537,24 @@ Result<std::optional<TimedOffset>> Queue::offset_of_max_timestamp() const {
     largest = std::max(largest, here);
   }
   if (largest == no_timestamp.value()) return std::optional<TimedOffset>();
+  POLYLOG_ASSIGN(found, offset_for_time(Timestamp(largest)));
+  if (found) return found;
+  // Its message was damaged since its time was taken down: the largest of those that read.
+  largest = no_timestamp.value();
+  POLYLOG_TRY(scan_block(range.start.value(), range.end.value(), INT64_MAX, largest)
+                  .map([](const auto&) {}));
+  if (largest == no_timestamp.value()) return std::optional<TimedOffset>();
   return offset_for_time(Timestamp(largest));
 }
 
 Result<Offset> Queue::offset_by_store_time(Timestamp at, Bound bound) const {
   const OffsetRange range = offsets();
-  std::int64_t low = range.start.value(), high = range.end.value();
-  while (low < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    // What does not read says nothing; the next one that does speaks for it.
-    std::optional<Times> times;
-    std::int64_t asked = middle;
-    bool filler = false;
-    for (; asked < high && !times && !filler; ++asked) {
-      POLYLOG_ASSIGN(found, entries(asked, 1, true));
-      if (found.empty()) return fail(Errc::corrupt, files_.directory() + ": shorter than it was");
-      filler = found.front().filler();
-      POLYLOG_ASSIGN(here, times_of(std::nullopt, found.front()));
-      times = here;
-    }
-    const bool earlier = times && (bound == Bound::lower ? times->stored < at.value()
-                                                         : times->stored <= at.value());
-    if (filler || earlier) {
-      low = asked;
-    } else {
-      high = middle;
-    }
-  }
-  if (bound == Bound::lower) return Offset(low);
-  return Offset(std::max(low - 1, range.start.value()));
+  POLYLOG_ASSIGN(found, narrow(range.start.value(), range.end.value(), [&](const Fact& fact) {
+    return bound == Bound::lower ? fact.stored < at.value() : fact.stored <= at.value();
+  }));
+  // What does not read says nothing; the next one that does speaks for it.
+  if (bound == Bound::lower) return Offset(found.low);
+  return Offset(std::max(found.low - 1, range.start.value()));
 }
 
 }  // namespace polylog::storage::rocketmq

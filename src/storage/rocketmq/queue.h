@@ -41,7 +41,9 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   LeaderEpoch first_epoch() const override;
   ProducerState::Check check_producer(const BatchInfo& batch) const override;
   void expire_producers(Timestamp before) override;
+  Producers producers() const override;
   std::uint64_t size_bytes() const override;
+  std::uint64_t measured_bytes() const override;
   void configure(const LogConfig& config) override;
   std::shared_ptr<Log> log() const override;
 
@@ -70,6 +72,7 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
  private:
   friend class SharedLog;
   friend class LogRecovery;
+  friend class LostRecords;
   friend class StoreOpening;
   friend class RocketmqStore;
 
@@ -79,17 +82,28 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   // The entry for the record at end_; its file comes with the next flush.
   void add(const Entry& entry, std::int64_t born_ms);
   void cut_entries(std::int64_t end);  // memory only
-  // The first entry in [low, high) for which `holds` does not, `high` when it does for all.
-  // REQUIRES: it holds for a prefix.
-  using Holds = std::function<Result<bool>(const Entry&)>;
-  Result<std::int64_t> partition_point(std::int64_t low, std::int64_t high,
-                                       const Holds& holds) const;
-  Result<std::int64_t> count_below(LogPosition position) const;
-  struct Times {
-    std::int64_t born = 0, stored = 0;  // milliseconds
+  // A message of this queue that the log was found to have: that it reads and says so itself is
+  // what makes it one, whatever led there. queue_search.cc.
+  struct Fact {
+    std::int64_t offset = 0, position = 0, end = 0;
+    std::int64_t stored = 0;  // milliseconds
   };
-  Result<std::optional<Times>> times_of(std::optional<std::int64_t> offset,
-                                        const Entry& entry) const;
+  Result<std::optional<Fact>> fact_of(const Entry& entry) const;
+  // Of the offsets in [low, high): `holds` holds for the messages below `low`, for none from `high`
+  // on, and nothing can be said of those in between, which have no message that reads or no entry
+  // that leads to it. `last` and `next` are the messages at their two ends, as far as met.
+  struct Narrowed {
+    std::int64_t low = 0, high = 0;
+    std::optional<Fact> last, next;
+  };
+  using Holds = std::function<bool(const Fact&)>;  // true for a prefix of the messages
+  Result<Narrowed> narrow(std::int64_t low, std::int64_t high, const Holds& holds) const;
+  Result<std::optional<Fact>> fact_between(std::int64_t low, std::int64_t high) const;
+  Result<std::int64_t> count_in_log(const Narrowed& narrowed, std::int64_t position) const;
+  Result<std::int64_t> count_below(LogPosition position) const;
+  Result<std::int64_t> first_from(std::int64_t low, std::int64_t high,
+                                  std::int64_t log_start) const;
+  Result<std::optional<std::int64_t>> born_at(std::int64_t offset, const Entry& entry) const;
   Result<std::optional<std::int64_t>> scan_block(std::int64_t from, std::int64_t to,
                                                  std::int64_t at_ms, std::int64_t& largest) const;
   Result<std::int64_t> largest_in(std::int64_t block, OffsetRange range) const;
@@ -113,6 +127,7 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   std::int64_t last_end_ = 0;                  // position behind the last entry's record
   std::uint64_t added_ = 0, added_bytes_ = 0;  // entries since the start, and their records' sizes
   bool listed_ = false;                        // among the log's queues with entries to flush
+  std::uint64_t touched_ = 0;                  // number of the checkpoint that covers its files
   bool removed_ = false;
   bool positioned_ = false;  // by advance_end(): where it begins is settled
   ProducerState producers_;

@@ -95,22 +95,37 @@ Result<std::vector<QueueEntry>> QueueFiles::read(std::int64_t from, std::size_t 
   return entries;
 }
 
+// Not synced: its names are as little the only copy of anything as what is in it, and there may be
+// thousands. The checkpoint that relies on them syncs the volume.
+Result<void> QueueFiles::make_directory() const {
+  auto made = context_.fs.create_directory(directory_);
+  if (!made && made.error().code == Errc::not_found) {
+    POLYLOG_TRY(fs::create_directories(context_.fs, fs::parent_of(directory_)));
+    made = context_.fs.create_directory(directory_);
+  }
+  return made || made.error().code == Errc::exists ? Result<void>() : made;
+}
+
 Result<fs::FilePtr> QueueFiles::file_for(std::int64_t file_base, std::int64_t filler_before) {
   const std::string path = path_of(file_base);
   if (made_) {
     if (auto known = context_.files.open(path)) {
+      if (sized_ == file_base) return *known;
       POLYLOG_ASSIGN(info, (*known)->info());
       // One whose making failed half-way is made again.
-      if (info.size == static_cast<std::uint64_t>(context_.file_bytes)) return *known;
+      if (info.size == static_cast<std::uint64_t>(context_.file_bytes)) {
+        sized_ = file_base;
+        return *known;
+      }
     }
   } else {
-    POLYLOG_TRY(fs::create_directories(context_.fs, directory_));
+    POLYLOG_TRY(make_directory());
     made_ = true;
   }
   POLYLOG_ASSIGN(file, context_.fs.open(path, fs::OpenMode::create));
   POLYLOG_ASSIGN(info, file->info());
   if (info.size != static_cast<std::uint64_t>(context_.file_bytes)) {
-    POLYLOG_TRY(file->truncate(0));
+    if (info.size > 0) POLYLOG_TRY(file->truncate(0));
     POLYLOG_TRY(file->truncate(static_cast<std::uint64_t>(context_.file_bytes)));
     if (filler_before > 0) {
       const std::vector<QueueEntry> filler(static_cast<std::size_t>(filler_before),
@@ -119,6 +134,7 @@ Result<fs::FilePtr> QueueFiles::file_for(std::int64_t file_base, std::int64_t fi
     }
   }
   context_.files.adopt(path, file);
+  sized_ = file_base;
   return file;
 }
 
@@ -148,6 +164,7 @@ Result<void> QueueFiles::begin_at(std::int64_t end) {
 }
 
 Result<void> QueueFiles::cut(std::int64_t end) {
+  sized_ = -1;
   POLYLOG_ASSIGN(bases, list());
   for (const std::int64_t base : bases) {
     const std::int64_t keep = end * entry_bytes - base;
@@ -180,6 +197,7 @@ Result<void> QueueFiles::remove_all() {
   POLYLOG_ASSIGN(bases, list());
   for (const std::int64_t base : bases) context_.files.forget(path_of(base));
   made_ = false;
+  sized_ = -1;
   if (!fs::exists(context_.fs, directory_)) return {};
   return fs::remove_tree(context_.fs, directory_);
 }

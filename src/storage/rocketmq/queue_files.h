@@ -63,10 +63,12 @@ class QueueFiles {
   std::int64_t entries_per_file() const;
   Result<std::vector<std::int64_t>> list() const;  // bases, in bytes
   Result<fs::FilePtr> file_for(std::int64_t file_base, std::int64_t filler_before);
+  Result<void> make_directory() const;
 
   const QueueFilesContext& context_;
   const std::string directory_;
-  bool made_ = false;  // the directory and a file in it are known to exist
+  bool made_ = false;        // the directory and a file in it are known to exist
+  std::int64_t sized_ = -1;  // base of the file last written, which has its length
 };
 
 }  // namespace polylog::storage::rocketmq

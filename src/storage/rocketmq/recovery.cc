@@ -10,16 +10,26 @@
 #include "format/rocketmq/names.h"
 #include "format/rocketmq/property_crc.h"
 #include "storage/filelog/producer_note.h"
+#include "storage/rocketmq/resync.h"
 
 namespace polylog::storage::rocketmq {
 
 namespace stored = format::rocketmq;
 
+namespace {
+
+// More than that is not looked through for what one record can have been.
+constexpr std::uint64_t damage_bytes_max = std::uint64_t{64} << 20;
+
+}  // namespace
+
 Result<void> LogRecovery::run() {
   adopt_notes();
   POLYLOG_ASSIGN(start, choose_start());
   POLYLOG_TRY(scan_from(start));
+  POLYLOG_TRY(ask_queues());
   POLYLOG_TRY(catch_up());
+  POLYLOG_TRY(raise_ends());
   return finish();
 }
 
@@ -69,6 +79,12 @@ Result<std::int64_t> LogRecovery::choose_start() {
       const auto states = decode_queue_states(point.producers);
       if (states) {
         log_.last_store_time_ = std::max<std::int64_t>(point.max_timestamp.value(), 0);
+        for (const QueueState& state : *states) {
+          const auto found = log_.queues_.find(state.id);
+          if (found == log_.queues_.end()) continue;
+          if (found->second->note_.birth >= point.offset) continue;  // of an earlier topic
+          point_ends_[found->second.get()] = state.end;
+        }
         POLYLOG_TRY(find_queue_ends(point.offset));
         apply(*states);
         // What the index has beyond the point may be of messages that a crash took; the rest of it
@@ -101,18 +117,30 @@ Result<std::int64_t> LogRecovery::last_known_end(Queue& queue, std::int64_t limi
   }
   queue.first_ = extent.first;
   std::int64_t low = extent.first, high = extent.capacity;
+  if (const auto noted = point_ends_.find(&queue); noted != point_ends_.end()) {
+    // The point says how many there were. Halving is for what is no longer as it was then.
+    high = std::clamp(noted->second, low, std::max(low, high));
+    if (low == high) return low;
+    POLYLOG_ASSIGN(whole, is_known(queue, high - 1, limit));
+    if (whole) return high;
+  }
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
-    POLYLOG_ASSIGN(found, queue.files_.read(middle, 1, true));
-    const bool holds = !found.empty() && found.front().valid() &&
-                       (found.front().filler() || found.front().end() <= limit);
-    if (holds) {
+    POLYLOG_ASSIGN(known, is_known(queue, middle, limit));
+    if (known) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
   return low;
+}
+
+Result<bool> LogRecovery::is_known(const Queue& queue, std::int64_t offset,
+                                   std::int64_t limit) const {
+  POLYLOG_ASSIGN(found, queue.files_.read(offset, 1, true));
+  return !found.empty() && found.front().valid() &&
+         (found.front().filler() || found.front().end() <= limit);
 }
 
 Result<void> LogRecovery::find_queue_ends(std::int64_t limit) {
@@ -139,7 +167,7 @@ void LogRecovery::apply(const std::vector<QueueState>& states) {
     const auto found = log_.queues_.find(state.id);
     if (found == log_.queues_.end()) continue;
     Queue& queue = *found->second;
-    if (queue.note_.birth >= evidence_.note->recovery->offset) continue;  // of an earlier topic
+    if (!point_ends_.contains(&queue)) continue;
     queue.producers_ = state.producers;
     if (queue.end_ >= state.end) continue;
     behind_.insert(&queue);
@@ -189,25 +217,24 @@ Result<bool> LogRecovery::scan_file(CommitFile& file, std::uint64_t from) {
       file.full = true;
       return true;
     }
-    if (catching_up_) return end.position >= file_bytes;
-    POLYLOG_ASSIGN(again, handle_stop(file, end, position));
+    bool again = false;
+    if (catching_up_) {
+      POLYLOG_ASSIGN(next, next_record(file, file_bytes, end.position, file.end));
+      again = next.has_value();
+      position = next.value_or(file.end);
+    } else {
+      POLYLOG_ASSIGN(goes_on, handle_stop(file, end.position, position));
+      again = goes_on;
+    }
     if (!again) return file.full;
   }
 }
 
 ScanStep LogRecovery::visit(CommitFile& file, const ScanFrame& frame) {
-  const Result<stored::Message> message = stored::parse(frame.bytes);
-  const std::int64_t position = file.base + static_cast<std::int64_t>(frame.position);
-  const Result<bool> match = file.check == nullptr
-                                 ? Result<bool>(true)
-                                 : file.check->match(*file.file, frame.position,
-                                                     frame.position + frame.bytes.size(), true);
-  if (!message || message->physical_offset != position ||
-      !proves_itself(frame.bytes, *message, match && *match)) {
-    return ScanStep::corrupt;
-  }
+  const auto message = check_record(file, frame.position, frame.bytes);
+  if (!message || !*message) return ScanStep::corrupt;
   if (!catching_up_ && frame.position == file.sums.size()) file.sums.add_frame(frame.bytes);
-  take(*message, frame.bytes);
+  take(**message, frame.bytes);
   return ScanStep::next;
 }
 
@@ -226,6 +253,7 @@ void LogRecovery::take(const stored::Message& message, ByteView record) {
   if (!stored::check_stored_topic(message.topic)) {
     note("the message at position " + std::to_string(position) +
          " names a topic that can't be, and is passed over");
+    if (!catching_up_) lost_.add_unbelievable(message, record.size(), nullptr);
     return;
   }
   const TopicPartition id{stored::from_stored_topic(message.topic), message.queue_id};
@@ -244,6 +272,7 @@ void LogRecovery::take(const stored::Message& message, ByteView record) {
     note(queue.files_.directory() + ": the message at position " + std::to_string(position) +
          " says that its offset is " + std::to_string(message.queue_offset) +
          ", which can't be, and is passed over");
+    if (!catching_up_) lost_.add_unbelievable(message, record.size(), &queue);
     return;
   }
   if (message.queue_offset > queue.end_) fill_gap(queue, message, record.size());
@@ -276,6 +305,7 @@ void LogRecovery::fill_gap(Queue& queue, const stored::Message& message, std::si
     note(queue.files_.directory() + ": the messages at offsets " + std::to_string(queue.end_) +
          " to " + std::to_string(message.queue_offset) + " no longer read and are passed over");
   }
+  if (!catching_up_) lost_.missing(queue, queue.end_, message.queue_offset);
   log_.pass_over(queue, message, bytes);
 }
 
@@ -306,37 +336,141 @@ void LogRecovery::note_run(Queue& queue, const stored::Message& message) {
 // ----------------------------------------------------------------------- where it stops reading
 
 // True: go on at `position`.
-Result<bool> LogRecovery::handle_stop(CommitFile& file, const ScanEnd& end,
+Result<bool> LogRecovery::handle_stop(CommitFile& file, std::uint64_t stopped,
                                       std::uint64_t& position) {
-  const std::uint64_t durable = durable_bytes(file);
-  const auto& files = log_.commit_log_.files();
-  const bool last = &file == files.back().get();
-  if (end.position >= durable) {
-    // Damage inside a closed file of an orderly stopped store is not where the log ends.
-    const bool later_data = !last && evidence_.clean;
-    if (later_data) {
-      note(file.path + ": nothing reads from byte " + std::to_string(end.position) +
-           " on; the rest of the file is passed over");
-      file.end = end.position;
-      file.full = true;
-      return false;
-    }
-    POLYLOG_TRY(cut(file, end.position));
+  POLYLOG_ASSIGN(end, end_of_damage(file, stopped));
+  if (end) {
+    POLYLOG_TRY(step_over(file, stopped, *end));
+    position = *end;
+    return true;
+  }
+  POLYLOG_ASSIGN(goes_on, log_goes_on_behind(file, stopped));
+  if (!goes_on) {
+    POLYLOG_TRY(cut(file, stopped));
     return false;
   }
-  const auto next =
-      file.check == nullptr ? std::nullopt : file.check->next_frame_after(end.position);
-  position = next.value_or(durable);
-  note(file.path + ": bytes " + std::to_string(end.position) + " to " + std::to_string(position) +
-       " were durable and no longer read; the messages in them are lost, the rest is served");
-  run_ = {};
-  if (position < durable) return true;
-  file.end = durable;
-  file.full = !last;
+  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  POLYLOG_ASSIGN(used, last_byte_used(file, stopped, file_bytes));
+  if (used > stopped) POLYLOG_TRY(step_over(file, stopped, used));
+  file.end = used;
+  file.full = true;
   return false;
 }
 
-// Above the durable end: this and all behind it was never acknowledged.
+// Where what does not read at `from` ends and the log goes on, or may. Nothing: it is the log's
+// end, or the file's.
+Result<std::optional<std::uint64_t>> LogRecovery::end_of_damage(const CommitFile& file,
+                                                                std::uint64_t from) const {
+  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  const std::uint64_t durable = durable_bytes(file);
+  if (from < durable) {
+    POLYLOG_ASSIGN(next, next_record(file, file_bytes, from, durable));
+    return std::optional(next.value_or(durable));
+  }
+  // The original leaves what it cuts off where it is: what reads behind its end is old.
+  if (evidence_.note == nullptr) return std::nullopt;
+  POLYLOG_ASSIGN(next, next_record(file, file_bytes, from, file_bytes));
+  if (next && evidence_.clean) return next;
+  POLYLOG_ASSIGN(used, last_byte_used(file, from, file_bytes));
+  const std::uint64_t end = next.value_or(used);
+  if (end - from < stored::fixed_bytes_min || end - from > damage_bytes_max) return std::nullopt;
+  POLYLOG_ASSIGN(bytes, read_some(file, from, end - from));
+  const std::int64_t position = file.base + static_cast<std::int64_t>(from);
+  if (being_erased(bytes, position)) return std::nullopt;
+  const bool one_record = begins_record(bytes, position) &&
+                          load_big<std::uint32_t>(bytes.data()) == bytes.size();
+  const bool written =
+      ((next || one_record) && arrived(bytes, from)) || mend_one_bit(bytes).has_value();
+  return written ? std::optional(end) : std::nullopt;
+}
+
+// Whether the next file is a part of the log although nothing here leads to it.
+Result<bool> LogRecovery::log_goes_on_behind(const CommitFile& file, std::uint64_t stopped) const {
+  const CommitFilePtr next = log_.commit_log_.find(file.base + log_.commit_log_.file_bytes());
+  if (next == nullptr) return false;
+  if (evidence_.clean || durable_bytes(*next) > 0) return true;
+  if (evidence_.note == nullptr) return false;
+  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  POLYLOG_ASSIGN(used, last_byte_used(file, stopped, file_bytes));
+  if (used - stopped > damage_bytes_max) return false;
+  POLYLOG_ASSIGN(bytes, read_some(file, stopped, used - stopped));
+  if (!arrived(bytes, stopped)) return false;
+  return goes_on_at(*next, file_bytes, 0);
+}
+
+// What stood there was written, and given out perhaps.
+Result<void> LogRecovery::step_over(CommitFile& file, std::uint64_t from, std::uint64_t to) {
+  note(file.path + ": bytes " + std::to_string(from) + " to " + std::to_string(to) +
+       " were written and no longer read; the messages in them are lost, the rest is served");
+  run_ = {};
+  POLYLOG_TRY(lost_.add(file, from, to, [this](const stored::Message& message) {
+    Queue* const queue = log_.find_queue(message.topic, message.queue_id);
+    const auto text = stored::find_property(message.properties, stored::property::kafka_producer);
+    if (queue == nullptr || behind_.contains(queue) || !text) return;
+    if (const auto part = stored::parse_producer_part(*text)) {
+      SharedLog::note_producer(queue->producers_, message, *part);
+    }
+  }));
+  // As they are now: what is behind them is to be known by its sums, too.
+  while (file.sums.size() >= from && file.sums.size() < to) {
+    const std::uint64_t at = file.sums.size();
+    POLYLOG_ASSIGN(bytes, read_some(file, at, std::min<std::uint64_t>(to - at, 1 << 20)));
+    if (bytes.empty()) return fail(Errc::io, file.path + " shrank while it was read");
+    file.sums.add(bytes);
+  }
+  return {};
+}
+
+// ------------------------------------------------------------------- offsets that were given out
+
+// Before their entries are written anew: what the queues' files say of records that don't read.
+Result<void> LogRecovery::ask_queues() {
+  if (lost_.empty()) return {};
+  for (const auto& [id, queue] : log_.queues_) {
+    const auto noted = point_ends_.find(queue.get());
+    const std::int64_t from = noted == point_ends_.end() ? 0 : noted->second;
+    POLYLOG_TRY(lost_.ask_entries(*queue, std::max(from, queue->end_)));
+  }
+  return {};
+}
+
+Result<void> LogRecovery::raise_ends() {
+  std::map<Queue*, std::int64_t> ends = point_ends_;
+  POLYLOG_ASSIGN(lost, lost_.ends(report_.notes));
+  for (const auto& [queue, end] : lost) {
+    std::int64_t& known = ends[queue];
+    known = std::max(known, end);
+  }
+  for (const auto& [queue, end] : ends) {
+    if (end <= queue->end_) continue;
+    note(queue->files_.directory() + ": the messages at offsets " + std::to_string(queue->end_) +
+         " to " + std::to_string(end) + " no longer read; new ones come behind them");
+    POLYLOG_TRY(raise_end(*queue, end));
+  }
+  return {};
+}
+
+// Entries without a message name the last one; where there is none the queue begins anew.
+Result<void> LogRecovery::raise_end(Queue& queue, std::int64_t end) {
+  std::vector<Queue::Entry> last;
+  if (!queue.pending_.empty()) {
+    last.push_back(queue.pending_.back());
+  } else if (queue.end_ > queue.first_) {
+    POLYLOG_ASSIGN(found, queue.files_.read(queue.end_ - 1, 1, true));
+    last = std::move(found);
+  }
+  if (last.empty() || !last.front().valid() || last.front().filler()) {
+    queue.end_ = queue.staged_end_ = queue.flushed_ = queue.first_ = end;
+    queue.positioned_ = true;
+    return {};
+  }
+  while (queue.end_ < end) queue.add(last.front(), no_timestamp.value());
+  queue.staged_end_ = queue.end_;
+  log_.list_pending(queue);
+  return {};
+}
+
+// This and all behind it never arrived, or only in part: it was never acknowledged.
 Result<void> LogRecovery::cut(CommitFile& file, std::uint64_t position) {
   if (run_.queue != nullptr && run_.met < run_.count && run_.position >= file.base) {
     const auto begins = static_cast<std::uint64_t>(run_.position - file.base);

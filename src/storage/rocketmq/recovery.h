@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "storage/rocketmq/log.h"
+#include "storage/rocketmq/lost_records.h"
 
 namespace polylog::storage::rocketmq {
 
@@ -18,9 +20,10 @@ namespace polylog::storage::rocketmq {
 // fewer entries than it had there is filled from the log. Without one, another program has written
 // here: the whole log is read, and all entries for what it still holds are made anew.
 //
-// What does not read above the durable end is a torn tail and is cut off. Below it, it is damage:
-// reported, stepped over, and its offsets stay taken. Without a sidecar nothing is known to be
-// durable and the original's rule applies: the log ends where it stops reading.
+// What does not read below the durable end is damage: reported, stepped over, and its offsets stay
+// taken (see LostRecords). Above it, or without a sidecar, it is a torn tail and is cut off, unless
+// it is plain that all of it was written: the log stopped in an orderly way and goes on behind it,
+// or it lacks no sector and either the log goes on behind it or one record ends with it.
 class LogRecovery {
  public:
   struct Evidence {
@@ -29,7 +32,7 @@ class LogRecovery {
     std::int64_t index_time = 0;    // RocketMQ's checkpoint: index files up to then are whole
   };
   LogRecovery(SharedLog& log, const Evidence& evidence, Recovery& report)
-      : log_(log), evidence_(evidence), report_(report) {}
+      : log_(log), evidence_(evidence), report_(report), lost_(log) {}
 
   Result<void> run();
 
@@ -46,6 +49,7 @@ class LogRecovery {
   Result<std::int64_t> choose_start();
   Result<void> find_queue_ends(std::int64_t limit);
   Result<std::int64_t> last_known_end(Queue& queue, std::int64_t limit);
+  Result<bool> is_known(const Queue& queue, std::int64_t offset, std::int64_t limit) const;
   void apply(const std::vector<QueueState>& states);
   Result<void> scan_from(std::int64_t position);
   Result<bool> scan_file(CommitFile& file, std::uint64_t from);
@@ -55,7 +59,14 @@ class LogRecovery {
                               ByteView record);
   void note_run(Queue& queue, const format::rocketmq::Message& message);
   void fill_gap(Queue& queue, const format::rocketmq::Message& message, std::size_t bytes);
-  Result<bool> handle_stop(CommitFile& file, const ScanEnd& end, std::uint64_t& position);
+  Result<bool> handle_stop(CommitFile& file, std::uint64_t stopped, std::uint64_t& position);
+  Result<void> step_over(CommitFile& file, std::uint64_t from, std::uint64_t to);
+  Result<std::optional<std::uint64_t>> end_of_damage(const CommitFile& file,
+                                                     std::uint64_t from) const;
+  Result<bool> log_goes_on_behind(const CommitFile& file, std::uint64_t stopped) const;
+  Result<void> ask_queues();
+  Result<void> raise_ends();
+  Result<void> raise_end(Queue& queue, std::int64_t end);
   Result<void> cut(CommitFile& file, std::uint64_t position);
   Result<void> erase_from(CommitFile& file, std::uint64_t position);
   Result<void> sum_up_to(CommitFile& file, std::uint64_t position);
@@ -70,8 +81,10 @@ class LogRecovery {
   const Evidence& evidence_;
   Recovery& report_;
   OpenRun run_;
-  bool ended_ = false;             // the log's end was found
-  std::set<const Queue*> behind_;  // lack entries from before the scan's start
+  bool ended_ = false;  // the log's end was found
+  LostRecords lost_;
+  std::map<Queue*, std::int64_t> point_ends_;  // what the recovery point says
+  std::set<const Queue*> behind_;              // lack entries from before the scan's start
   std::int64_t behind_from_ = INT64_MAX;
   bool catching_up_ = false;
   std::int64_t scan_start_ = 0;

@@ -19,6 +19,7 @@ class RocketmqStore final : public Store, private KeyIndex {
   ~RocketmqStore() override;
 
   const Traits& traits() const override;
+  std::string directory() const override { return config_.directory; }
   Result<std::shared_ptr<PartitionLog>> create(const TopicPartition& id, const Uuid& topic,
                                                const LogConfig& config) override;
   std::shared_ptr<PartitionLog> find(const TopicPartition& id) const override;

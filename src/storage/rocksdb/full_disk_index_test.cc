@@ -9,7 +9,7 @@
 
 #include "fs/posix_file_system.h"
 #include "fs/sim_file_system.h"
-#include "storage/rocksdb/ballast.h"
+#include "storage/filelog/ballast.h"
 #include "storage/rocksdb/index.h"
 
 // The index and its ballast on a disk without room.

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "storage/rocksdb/ballast.h"
+#include "storage/filelog/ballast.h"
 #include "storage/rocksdb/seam.h"
 
 namespace polylog::storage {

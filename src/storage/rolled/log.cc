@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t recovery_point_bytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t writeback_bytes = std::uint64_t{8} << 20;
+constexpr std::uint64_t ballast_bytes = std::uint64_t{256} << 10;
 
 std::int64_t draw_jitter(const LogConfig& config) {
   const std::int64_t bound = std::min(config.segment_jitter_ms, config.segment_ms);
@@ -19,6 +20,33 @@ std::int64_t draw_jitter(const LogConfig& config) {
 }
 
 }  // namespace
+
+RolledContext::RolledContext(fs::FileSystem& fs_in, const Clock& clock_in,
+                             const StoreConfig& config, std::string_view ballast_name)
+    : fs(fs_in),
+      clock(clock_in),
+      files(fs_in, config.open_files_max),
+      ballast_(fs_in, config.sidecar_directory, ballast_bytes, ballast_name) {}
+
+Result<void> RolledContext::with_room(const std::function<Result<void>()>& task) {
+  auto done = task();
+  if (!done && done.error().code == Errc::no_space) {
+    Result<bool> given;
+    {
+      const std::lock_guard lock(ballast_mutex_);
+      given = ballast_.give_back();
+    }
+    if (given && *given) done = task();
+  }
+  if (done) lay_ballast();  // there may be room for it again
+  return done;
+}
+
+void RolledContext::lay_ballast() {
+  const std::lock_guard lock(ballast_mutex_);
+  // Without it a full disk may have to be given room by somebody else.
+  static_cast<void>(ballast_.lay_if_roomy());
+}
 
 void RolledContext::progressed(const std::shared_ptr<RolledLog>& log, std::uint64_t bytes) {
   std::vector<std::shared_ptr<RolledLog>> due;
@@ -273,6 +301,8 @@ Offset RolledLog::first_unstable() const {
 
 EpochEnd RolledLog::end_of_epoch(LeaderEpoch epoch) const {
   const std::lock_guard lock(mutex_);
+  const auto& known = epochs_.entries();
+  if (epochs_lost_ && !known.empty() && epoch < known.front().epoch) return {};
   return epochs_.end_of(epoch, LogPosition(written_end_));
 }
 
@@ -290,6 +320,11 @@ void RolledLog::expire_producers(Timestamp before) {
   const std::lock_guard lock(mutex_);
   // A staged batch's undo would bring an expired producer back: harmless, it expires again.
   producers_.expire(before);
+}
+
+RolledLog::Producers RolledLog::producers() const {
+  const std::lock_guard lock(mutex_);
+  return producers_.entries();
 }
 
 std::uint64_t RolledLog::size_bytes() const {

@@ -9,11 +9,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "record/epochs.h"
 #include "record/producers.h"
+#include "storage/filelog/ballast.h"
 #include "storage/filelog/retention.h"
 #include "storage/filelog/sidecar.h"
 #include "storage/rolled/segment.h"
@@ -25,17 +27,23 @@ class RolledLog;
 
 // What all logs of one store share. Outlives them.
 struct RolledContext {
-  RolledContext(fs::FileSystem& fs_in, const Clock& clock_in, std::size_t open_files_max)
-      : fs(fs_in), clock(clock_in), files(fs_in, open_files_max) {}
+  RolledContext(fs::FileSystem& fs_in, const Clock& clock_in, const StoreConfig& config,
+                std::string_view ballast_name);
 
   fs::FileSystem& fs;
   const Clock& clock;
   FileCache files;
   std::unique_ptr<Sidecar> sidecar;
-  // Makes `start` the log start of `log`; on disk when it returns.
+  // Makes `start` the log start of `log`; on disk when it returns, on a full one in the room of the
+  // ballast.
   std::function<Result<void>(const RolledLog& log, std::int64_t start)> save_log_start;
 
   SegmentContext for_segments() { return {fs, clock, files}; }
+
+  // Does what lets records be deleted, when there is no room for it a second time in that of the
+  // ballast.
+  Result<void> with_room(const std::function<Result<void>()>& task);
+  void lay_ballast();  // if there is none and room is plenty
 
   // Logs that made progress since their last recovery point; once they come to 16 MiB together
   // each gets a new one, so that a start reads only what lies beyond.
@@ -46,6 +54,8 @@ struct RolledContext {
   std::mutex mutex_;
   std::set<std::shared_ptr<RolledLog>> progressed_;
   std::uint64_t progressed_bytes_ = 0;
+  std::mutex ballast_mutex_;
+  Ballast ballast_;
 };
 
 // One partition and its log where the two are the same thing: LogPosition is the next offset, and
@@ -87,6 +97,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   LeaderEpoch first_epoch() const override;
   ProducerState::Check check_producer(const BatchInfo& batch) const override;
   void expire_producers(Timestamp before) override;
+  Producers producers() const override;
   std::uint64_t size_bytes() const override;
   void configure(const LogConfig& config) override;
   std::shared_ptr<Log> log() const override;
@@ -110,10 +121,9 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   const std::string& directory() const { return directory_; }
   LogConfig config() const;
   bool failed() const;
-  // First half of retention: drops segments from the log (readers that hold one keep it) and
-  // returns them; their files go once the new log start is on disk.
-  std::vector<std::shared_ptr<DataSegment>> take_expired(Offset visible, Timestamp now);
-  Result<Retained> remove_segments(const std::vector<std::shared_ptr<DataSegment>>& segments);
+  // Deletes what retention allows below `visible`; readers that hold a segment keep it. What tells
+  // where the log begins and ends, and its epoch, is on the disk before any file goes.
+  Result<Retained> retain(Offset visible, Timestamp now);
   // Makes what the layout keeps of a log's progress durable when it is behind, and gives the
   // sidecar a recovery point if it can.
   Result<void> checkpoint();
@@ -174,6 +184,8 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   virtual void round_dropped() {}
   virtual void round_failed() {}
   virtual Result<void> save_progress() { return {}; }  // durable when it returns
+  // Whether an empty file's name says where the log ends.
+  virtual bool names_tell_bases() const = 0;
   virtual Result<void> write_closing_state() { return {}; }
   virtual void fill_point([[maybe_unused]] RecoveryPoint& point) const {}  // the lock is held
 
@@ -213,6 +225,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool closed_ = false;
   bool directory_dirty_ = false;  // names in the partition directory
   std::uint32_t sidecar_id_ = 0;
+  Sidecar::Extent facts_;  // that the next round covers
 
  private:
   friend class RolledRecovery;
@@ -226,6 +239,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
     std::vector<std::pair<std::shared_ptr<DataSegment>, RoundFile>> files;
     std::vector<std::shared_ptr<DataSegment>> sealed;
     std::optional<RecoveryPoint> point;
+    Sidecar::Extent facts;
     bool root = false;
   };
 
@@ -253,11 +267,17 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   Result<std::optional<TimedOffset>> find_in(const ReadPlan& plan, Timestamp at,
                                              std::int64_t log_start) const;
   RetainedFile retained(std::size_t index, Timestamp now) const;
+  std::size_t plan_expiry(Offset visible, Timestamp now);  // so many segments from the front
+  // So many of them may go now: those that nothing on the disk has to replace.
+  Result<std::size_t> secure_expiry(std::size_t count);
+  std::vector<std::shared_ptr<DataSegment>> drop_front(std::size_t count);
+  Result<Retained> remove_segments(const std::vector<std::shared_ptr<DataSegment>>& segments);
 
   std::vector<StagedBatch> staged_;
   std::int64_t staged_end_ = 0;              // next offset append() gives
   LeaderEpoch epoch_ = no_epoch;             // what appends carry
   LeaderEpoch announced_before_ = no_epoch;  // by the runs before this one
+  bool epochs_lost_ = false;                 // nothing is known of those before epochs_ begins
   std::vector<std::string> unsynced_;        // small files made with the partition
   std::map<std::uint64_t, Round> rounds_;
   std::uint64_t next_ticket_ = 1;

@@ -378,7 +378,8 @@ Result<std::optional<TimedOffset>> RolledLog::find_in(const ReadPlan& plan, Time
   };
   POLYLOG_ASSIGN(end, scan(*file, position, plan.size, FormatDecoder(format_), plan.size, visit));
   if (!decoded) return fail(decoded.error());
-  if (end.reason == ScanEnd::Reason::corrupt) {
+  // A damaged length may lead beyond the end: what lies between is passed over as little.
+  if (end.reason == ScanEnd::Reason::corrupt || (!found && end.position < plan.size)) {
     return fail(damage(*plan.segment, end.position, from));
   }
   if (found && !format_.carries_epochs()) {

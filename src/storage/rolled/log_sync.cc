@@ -76,6 +76,7 @@ Result<void> RolledLog::capture_round(Round& round, DirtyLog& out) {
   unsynced_.clear();
   out.end = LogPosition(written_end_);
   round.root = root_dirty_;
+  round.facts = std::exchange(facts_, {});
   if (directory_dirty_) out.directories.push_back(directory_);
   if (root_dirty_) out.directories.push_back(fs::parent_of(directory_));
   directory_dirty_ = root_dirty_ = false;
@@ -84,13 +85,17 @@ Result<void> RolledLog::capture_round(Round& round, DirtyLog& out) {
 
 Result<std::optional<DirtyLog>> RolledLog::dirty() {
   const std::lock_guard sync_lock(sync_mutex_);
+  {
+    // Of a log that is closed, or removed, nothing is written any more.
+    const std::lock_guard lock(mutex_);
+    POLYLOG_TRY(check_usable());
+  }
   DirtyLog out;
   Round round;
   save_sealed(out.files, round.sealed);
   bool point = false, wanted = false;
   {
     const std::lock_guard lock(mutex_);
-    POLYLOG_TRY(check_usable());
     wanted = want_point_;
     point = wanted || active().fresh;
   }
@@ -151,6 +156,7 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
       files.push_back(std::move(file));
     }
   }
+  if (round.facts.file != nullptr) context_.sidecar->covered(round.facts);
   context_.sidecar->round(sidecar_id_, done.end, files);
   for (const auto& segment : round.sealed) {
     if (const auto info = context_.fs.info(segment->data_path()); info) {
@@ -220,10 +226,9 @@ RetainedFile RolledLog::retained(std::size_t index, Timestamp now) const {
   return file;
 }
 
-std::vector<std::shared_ptr<DataSegment>> RolledLog::take_expired(Offset visible, Timestamp now) {
-  const std::lock_guard sync_lock(sync_mutex_);
+std::size_t RolledLog::plan_expiry(Offset visible, Timestamp now) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || failed_ || !staged_.empty() || !rounds_.empty()) return {};
+  if (closed_ || failed_ || !staged_.empty() || !rounds_.empty()) return 0;
   std::vector<RetainedFile> files;
   for (std::size_t i = 0; i < segments_.size(); ++i) files.push_back(retained(i, now));
   RetentionRule rule;
@@ -233,12 +238,41 @@ std::vector<std::shared_ptr<DataSegment>> RolledLog::take_expired(Offset visible
     rule.bytes = config_.retention_bytes;
     rule.time_ms = config_.retention_ms;
   }
-  const std::size_t count = plan_retention(files, rule, now);
-  if (count == 0) return {};
+  std::size_t count = plan_retention(files, rule, now);
   if (count == segments_.size()) {
     // The active segment goes too: one empty segment named by the log end remains.
-    if (auto rolled = roll(written_end_); !rolled) return {};
+    if (auto rolled = roll(written_end_); !rolled) --count;
   }
+  return count;
+}
+
+// The new start first: a file that a crash brings back lies below it and stays deleted. Where there
+// is no room for that, files go all the same, or there would never be any: but not the last records
+// that tell where the log ends and which epoch it is in.
+Result<std::size_t> RolledLog::secure_expiry(std::size_t count) {
+  std::int64_t start = 0;
+  bool names = false, records = false;
+  {
+    const std::lock_guard lock(mutex_);
+    start = segments_[count]->base;
+    names = directory_dirty_;
+    records = std::any_of(segments_.begin() + static_cast<std::ptrdiff_t>(count), segments_.end(),
+                          [](const auto& segment) { return segment->durable_bytes > 0; });
+  }
+  // The name of a new segment is on the disk before the one it replaces goes.
+  if (names) POLYLOG_TRY(directory_synced(context_.fs.sync_directory(directory_)));
+  const auto noted = context_.save_log_start(*this, start);
+  const auto saved = context_.with_room([this] { return save_progress(); });
+  for (const auto& done : {noted, saved}) {
+    if (!done && done.error().code != Errc::no_space) return fail(done.error());
+  }
+  const bool told = records || (saved && (noted || names_tell_bases()));
+  if (!told && --count == 0) return fail(noted ? saved.error() : noted.error());
+  return count;
+}
+
+std::vector<std::shared_ptr<DataSegment>> RolledLog::drop_front(std::size_t count) {
+  const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<DataSegment>> gone(
       segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
   segments_.erase(segments_.begin(), segments_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -248,6 +282,14 @@ std::vector<std::shared_ptr<DataSegment>> RolledLog::take_expired(Offset visible
   start_ = std::max(start_, segments_.front()->base);
   if (epochs_.truncate_start(LogPosition(start_))) epochs_changed();
   return gone;
+}
+
+Result<Retained> RolledLog::retain(Offset visible, Timestamp now) {
+  const std::lock_guard sync_lock(sync_mutex_);
+  const std::size_t planned = plan_expiry(visible, now);
+  if (planned == 0) return Retained();
+  POLYLOG_ASSIGN(count, secure_expiry(planned));
+  return remove_segments(drop_front(count));
 }
 
 Result<Retained> RolledLog::remove_segments(
@@ -305,7 +347,10 @@ LogNote RolledLog::note() const {
   note.topic = topic_;
   note.durable = LogPosition(durable_end_);
   note.config = config_;
-  if (!format_.carries_epochs()) note.epochs = epochs_.entries();
+  if (!format_.carries_epochs()) {
+    note.epochs = epochs_.entries();
+    note.epochs_lost = epochs_lost_;
+  }
   // Whoever opens the log begins the next epoch; it must not be begun a second time for other
   // records, even if a power cut takes every record of it.
   note.announced = std::max({epoch_, epochs_.latest() + 1, announced_before_ + 1});

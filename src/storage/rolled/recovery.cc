@@ -375,6 +375,18 @@ Result<void> RolledRecovery::rewrite(DataSegment& segment, std::uint64_t from) {
   return {};
 }
 
+// Where frames begin in a damaged block may not be found again, and those that are appended now
+// would lie in it.
+bool RolledRecovery::last_block_damaged(std::int64_t end) {
+  const DataSegment& last = *segments().back();
+  const std::uint64_t from = last.size / BlockSums::block_bytes * BlockSums::block_bytes;
+  if (from == last.size || end <= last.base) return false;
+  const auto sound = last.blocks_match(from, last.size, true);
+  if (sound && *sound) return false;
+  note(last.data_path() + ": its last block is damaged; the log goes on in a new file");
+  return true;
+}
+
 Result<void> RolledRecovery::finish() {
   Segments& all = segments();
   std::int64_t end = std::max(next_, all.back()->base);
@@ -382,7 +394,7 @@ Result<void> RolledRecovery::finish() {
   if (evidence_.note != nullptr) end = std::max(end, evidence_.note->durable.value());
   if (evidence_.clean && evidence_.note == nullptr) end = std::max(end, evidence_.recovery_point);
   if (format_.carries_epochs() && end > next_) fill_epochs(epochs_on_file_.latest(), end);
-  if (damaged_tail_) {
+  if (damaged_tail_ || last_block_damaged(end)) {
     // Nothing is written behind bytes that don't read: the log goes on in a segment of its own.
     all.back()->close_index();
     all.back()->sealed = true;
@@ -399,13 +411,23 @@ Result<void> RolledRecovery::finish() {
     note("ended below its log start offset; begins again at " + std::to_string(end));
   }
   POLYLOG_TRY(finish_layout(end));
+  const LeaderEpoch last_epoch = epochs().latest();
   log_.staged_end_ = log_.written_end_ = log_.durable_end_ = end;
   log_.start_ = std::max(evidence_.log_start, all.front()->base);
   if (epochs().truncate_end(LogPosition(end))) epochs_changed();
   if (epochs().truncate_start(LogPosition(log_.start_))) epochs_changed();
+  if (log_.start_ == end && epochs().entries().empty() && last_epoch != no_epoch) {
+    // Of an empty log it is all that is left of the epochs its records had.
+    epochs().assign(last_epoch, LogPosition(end));
+    epochs_changed();
+  }
   log_.epoch_ = epochs().latest();
   log_.unclean_ = !evidence_.clean;
-  log_.announced_before_ = evidence_.announced;
+  // One whose records are gone was begun all the same.
+  log_.announced_before_ =
+      std::max({evidence_.announced, epochs_on_file_.latest(), last_epoch});
+  log_.epochs_lost_ =
+      !format_.carries_epochs() && evidence_.note != nullptr && evidence_.note->epochs_lost;
   DataSegment& last = *all.back();
   last.sealed = false;
   if (last.size > 0) POLYLOG_TRY(load_times(last));

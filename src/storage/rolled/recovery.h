@@ -118,6 +118,7 @@ class RolledRecovery {
   Result<void> rebuild_indexes(DataSegment& segment);
   Result<void> sum_up(DataSegment& segment);
   Result<void> rewrite(DataSegment& segment, std::uint64_t from);
+  bool last_block_damaged(std::int64_t end);
   Result<void> finish();
 
   RolledLog& log_;

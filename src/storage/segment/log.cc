@@ -79,7 +79,6 @@ void SegmentLog::fact_noted() {
 }
 
 Result<void> SegmentLog::epoch_starts(const EpochList::Entry& entry) {
-  ++store_.facts_noted;  // before it is noted: see facts_noted
   POLYLOG_TRY(context_.sidecar->epoch_start(sidecar_id_, entry));
   facts_dirty_ = true;
   return {};
@@ -115,7 +114,8 @@ Result<void> SegmentLog::prepare_round(DirtyLog& out) {
   }
   const std::lock_guard lock(mutex_);
   facts_dirty_ = false;
-  out.files.push_back(context_.sidecar->file());
+  facts_ = context_.sidecar->extent();
+  out.files.push_back(facts_.file);
   out.directories.push_back(store_.sidecar_directory);
   return {};
 }

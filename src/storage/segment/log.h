@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,9 +18,6 @@ struct SegmentStoreContext : RolledContext {
   std::unique_ptr<PositionIndex> index;
   SegmentGrants* grants = nullptr;
   std::string sidecar_directory;
-  // Facts noted in the sidecar so far: one noted while the file is rewritten would go down with
-  // the old one.
-  std::atomic<std::uint64_t> facts_noted{0};
   // Makes a sidecar that fell silent speak again; facts noted before are in it, and synced.
   std::function<Result<void>()> heal_sidecar;
 };
@@ -58,6 +54,7 @@ class SegmentLog final : public RolledLog {
   Result<void> prepare_round(DirtyLog& out) override;
   bool wants_preparation() const override { return facts_dirty_; }
   void round_dropped() override { facts_dirty_ = true; }
+  bool names_tell_bases() const override { return false; }
   // The sidecar's pages may be among those that are lost: what others noted in it, too.
   void round_failed() override { context_.sidecar->silence(); }
   bool nearly_full(std::uint64_t size) const;

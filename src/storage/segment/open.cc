@@ -65,6 +65,9 @@ class StoreOpening {
   Result<void> judge_evidence() {
     POLYLOG_ASSIGN(sidecar, Sidecar::open(fs_, beside(sidecar_name), state_));
     store_->context_.sidecar = std::move(sidecar);
+    for (const std::string& line : state_.damage) {
+      report_.notes.push_back(beside(sidecar_name) + ": " + line);
+    }
     const std::string marker = beside(clean_stop_file);
     const bool marked = fs::exists(fs_, marker);
     clean_ = marked && state_.clean;
@@ -193,6 +196,7 @@ class StoreOpening {
       report_.notes.push_back("the sidecar can't be written now: " + rewritten.error().to_string());
       store_->context_.sidecar->silence();
     }
+    store_->context_.lay_ballast();
     return {};
   }
 

@@ -127,14 +127,13 @@ Result<void> PositionIndex::open(std::vector<std::string>& notes) {
   return {};
 }
 
-Result<void> PositionIndex::mend() {
+Result<void> PositionIndex::mend(std::vector<std::string>& notes) {
   const std::lock_guard lock(mutex_);
   if (index_ == nullptr || (!failed_ && !in_memory_)) return {};
   if (failed_)
     index_ = std::make_shared<VolatileIndex>();  // the old one first lets go of its files
   failed_ = false;
   in_memory_ = true;
-  std::vector<std::string> notes;
   POLYLOG_ASSIGN(opened, open_or_begin_anew(notes));
   OrderedIndex::Changes changes;
   changes.removed_ranges = to_remove_;

@@ -49,7 +49,7 @@ class PositionIndex {
   Result<void> open(std::vector<std::string>& notes);
   // Opens it again after a failure, or when it had to be in memory. What was not on the disk is
   // lost to it: seeks there walk further, until the entries are made anew.
-  Result<void> mend();
+  Result<void> mend(std::vector<std::string>& notes);
 
   // `shard` is a shard's name, a zero byte and its topic's id.
   Result<void> save(const std::string& shard, std::int64_t number,

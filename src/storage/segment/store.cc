@@ -30,7 +30,7 @@ std::optional<TopicPartition> parse_shard_name(std::string_view name) {
 }
 
 SegmentStore::SegmentStore(fs::FileSystem& fs, const Clock& clock, const StoreConfig& config)
-    : context_(fs, clock, config.open_files_max), config_(config) {
+    : context_(fs, clock, config, "segment.ballast"), config_(config) {
   context_.grants = config.segment_grants;
   context_.sidecar_directory = config.sidecar_directory;
   context_.save_log_start = [this](const RolledLog& log, std::int64_t start) {
@@ -78,7 +78,9 @@ Result<std::shared_ptr<PartitionLog>> SegmentStore::create(const TopicPartition&
     POLYLOG_TRY(condemn(directory).map([](const auto&) {}));
   }
   std::vector<std::string> notes;
-  POLYLOG_TRY(context_.index->open(notes));
+  auto opened = context_.index->open(notes);
+  report(notes);
+  POLYLOG_TRY(std::move(opened));
   context_.index->remove_shard(shard_name(id));
   // No rewrite of the sidecar may come between what is noted here and the log being listed.
   const std::lock_guard progress(progress_mutex_);
@@ -164,6 +166,11 @@ Result<std::string> SegmentStore::condemn(const std::string& directory) {
   return doomed;
 }
 
+void SegmentStore::report(const std::vector<std::string>& notes) const {
+  if (!config_.report) return;
+  for (const std::string& line : notes) config_.report(line);
+}
+
 Result<void> SegmentStore::root_synced(Result<void> outcome) {
   if (!outcome) {
     for (const auto& log : logs()) log->root_sync_failed();
@@ -182,7 +189,11 @@ Result<void> SegmentStore::note_start(const TopicPartition& id, std::int64_t sta
   }
   if (start <= fact.start) return {};
   fact.start = start;
-  POLYLOG_TRY(context_.sidecar->queue_synced(id, fact));
+  const auto note = [&]() -> Result<void> {
+    if (context_.sidecar->silent()) POLYLOG_TRY(write_sidecar(false));
+    return context_.sidecar->queue_synced(id, fact);
+  };
+  POLYLOG_TRY(context_.with_room(note));
   const std::lock_guard lock(mutex_);
   const auto found = facts_.find(id);
   if (found != facts_.end() && found->second.topic == fact.topic) found->second = fact;
@@ -192,15 +203,7 @@ Result<void> SegmentStore::note_start(const TopicPartition& id, std::int64_t sta
 Result<Retained> SegmentStore::retain(const TopicPartition& id, Offset visible, Timestamp now) {
   const std::shared_ptr<SegmentLog> log = log_of(id);
   if (log == nullptr) return fail(Errc::not_found, directory_of(id) + " is not open");
-  const auto expired = log->take_expired(visible, now);
-  if (expired.empty()) return Retained();
-  // The new start first: a file that a crash brings back lies below it and stays deleted. On a
-  // full disk the files go all the same, or there would never be room again.
-  if (auto noted = note_start(id, log->offsets().start.value());
-      !noted && noted.error().code != Errc::no_space) {
-    return fail(noted.error());
-  }
-  return log->remove_segments(expired);
+  return log->retain(visible, now);
 }
 
 SidecarState SegmentStore::sidecar_state() const {
@@ -216,17 +219,19 @@ SidecarState SegmentStore::sidecar_state() const {
 
 Result<void> SegmentStore::rewrite_sidecar(bool clean) {
   const std::lock_guard progress(progress_mutex_);
-  for (;;) {
-    const std::uint64_t facts = context_.facts_noted;
-    SidecarState state = sidecar_state();
-    state.clean = clean;
-    POLYLOG_TRY(context_.sidecar->rewrite(state));
-    for (const auto& log : logs()) {
-      const auto note = state.logs.find(log->shard());
-      if (note != state.logs.end()) log->use_note_id(note->second.id);
-    }
-    if (facts == context_.facts_noted) return {};
+  return write_sidecar(clean);
+}
+
+Result<void> SegmentStore::write_sidecar(bool clean) {
+  context_.sidecar->begin_rewrite();
+  SidecarState state = sidecar_state();
+  state.clean = clean;
+  POLYLOG_TRY(context_.sidecar->rewrite(state));
+  for (const auto& log : logs()) {
+    const auto note = state.logs.find(log->shard());
+    if (note != state.logs.end()) log->use_note_id(note->second.id);
   }
+  return {};
 }
 
 Result<void> SegmentStore::checkpoint() {
@@ -242,13 +247,16 @@ Result<void> SegmentStore::checkpoint() {
     auto rewritten = rewrite_sidecar(false);
     if (outcome) outcome = rewritten;
   }
+  context_.lay_ballast();
   return outcome;
 }
 
 // A sidecar that fell silent on a full disk keeps new epochs, and with them writes after a restart,
 // from going on; an index that failed keeps sealed segments from being done with.
 Result<void> SegmentStore::tend(Timestamp) {
-  auto mended = context_.index->mend();
+  std::vector<std::string> notes;
+  auto mended = context_.index->mend(notes);
+  report(notes);
   if (context_.sidecar->silent()) POLYLOG_TRY(rewrite_sidecar(false));
   return mended;
 }

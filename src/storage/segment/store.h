@@ -28,6 +28,7 @@ class SegmentStore final : public Store {
   ~SegmentStore() override;
 
   const Traits& traits() const override;
+  std::string directory() const override { return config_.directory; }
   Result<std::shared_ptr<PartitionLog>> create(const TopicPartition& id, const Uuid& topic,
                                                const LogConfig& config) override;
   std::shared_ptr<PartitionLog> find(const TopicPartition& id) const override;
@@ -50,9 +51,11 @@ class SegmentStore final : public Store {
   // Renames a shard out of the way; from then on it is gone. Returns its new path.
   Result<std::string> condemn(const std::string& directory);
   Result<void> root_synced(Result<void> outcome);
+  void report(const std::vector<std::string>& notes) const;
   Result<void> note_start(const TopicPartition& id, std::int64_t start);
   SidecarState sidecar_state() const;
   Result<void> rewrite_sidecar(bool clean);
+  Result<void> write_sidecar(bool clean);  // the progress lock is held
 
   SegmentStoreContext context_;
   const StoreConfig config_;

@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "format/segment/record.h"
-#include "fs/sim_file_system.h"
 #include "storage/filelog/memory_index.h"
+#include "storage/rolled/store_rig.h"
 #include "storage/segment/store.h"
 
 // Test only: a segment store on a simulated disk, with the sync rounds done by hand.
@@ -41,65 +40,20 @@ inline Batch make_batch(const std::vector<std::string>& values, ProducerStamp pr
   return batch;
 }
 
-class StoreRig {
+class StoreRig : public RolledRig {
  public:
-  StoreRig() : clock(Timestamp(1'000'000)), disk(std::make_unique<fs::SimFileSystem>(&clock)) {
-    config.directory = "/data/segment";
-    config.sidecar_directory = "/data/sidecar";
-  }
+  StoreRig() { config.directory = "/data/segment"; }
 
-  Result<void> open() {
-    logs.clear();
-    store.reset();
+  Result<Opened> open_store() override {
     const auto open_index = [this](const std::string& directory) {
       return open_memory_index(*disk, directory);
     };
-    POLYLOG_ASSIGN(opened, SegmentStore::open(*disk, clock, config, open_index));
-    store = std::move(opened.store);
-    recovery = std::move(opened.recovery);
-    return {};
-  }
-  // The process dies; the disk is as `choice` says.
-  Result<void> crash(const fs::CrashChoice& choice) {
-    auto next = disk->crash_state(choice);
-    logs.clear();
-    store.reset();
-    disk = std::move(next);
-    return open();
-  }
-  Result<void> kill() { return crash({.mode = fs::CrashChoice::Mode::kill}); }
-
-  std::shared_ptr<PartitionLog> log(const std::string& topic = "t", std::int32_t partition = 0) {
-    const TopicPartition id{topic, partition};
-    if (auto found = store->find(id)) return found;
-    auto made = store->create(id, *Uuid::parse("AAAAAAAAAAAAAAAAAAAABA"), log_config);
-    EXPECT_TRUE(made) << made.error().to_string();
-    return *made;
+    return SegmentStore::open(*disk, clock, config, open_index);
   }
 
-  Result<Staged> append(PartitionLog& to, Batch batch) {
-    POLYLOG_ASSIGN(staged, to.append(std::move(batch)));
-    POLYLOG_TRY(to.log()->write_staged());
-    return staged;
-  }
-  Result<Staged> append(PartitionLog& to, const std::vector<std::string>& values) {
+  using RolledRig::append;
+  static Result<Staged> append(PartitionLog& to, const std::vector<std::string>& values) {
     return append(to, make_batch(values));
-  }
-
-  // One sync round of one log.
-  Result<void> sync(PartitionLog& of) {
-    const std::shared_ptr<Log> log = of.log();
-    POLYLOG_ASSIGN(dirty, log->dirty());
-    if (!dirty) return {};
-    Result<void> synced;
-    for (const fs::FilePtr& file : dirty->files) {
-      if (synced) synced = file->sync();
-    }
-    for (const std::string& directory : dirty->directories) {
-      if (synced) synced = disk->sync_directory(directory);
-    }
-    log->settled(*dirty, synced.has_value());
-    return synced;
   }
 
   static Result<std::vector<std::string>> read_all(const PartitionLog& from) {
@@ -124,14 +78,6 @@ class StoreRig {
     }
     return values;
   }
-
-  ManualClock clock;
-  std::unique_ptr<fs::SimFileSystem> disk;
-  StoreConfig config;
-  LogConfig log_config;
-  std::unique_ptr<Store> store;
-  Recovery recovery;
-  std::vector<std::shared_ptr<PartitionLog>> logs;
 };
 
 }  // namespace polylog::storage::segment

@@ -1,7 +1,14 @@
 #include "storage/segment/store.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
 
+#include "storage/filelog/held_syncs_rig.h"
+#include "storage/filelog/sidecar_codec.h"
+#include "storage/rolled/checks_rig.h"
 #include "storage/segment/store_rig.h"
 
 namespace polylog::storage::segment {
@@ -9,12 +16,6 @@ namespace {
 
 using Strings = std::vector<std::string>;
 using Mode = fs::CrashChoice::Mode;
-
-Strings numbered(int from, int to) {
-  Strings values;
-  for (int i = from; i < to; ++i) values.push_back("value-" + std::to_string(i));
-  return values;
-}
 
 std::uint64_t size_of(const StoreRig& rig, const std::string& path) {
   const auto info = rig.disk->info(path);
@@ -275,6 +276,122 @@ TEST(SegmentStore, offsets_go_on_when_retention_took_everything) {
   ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
   EXPECT_EQ(rig.log()->offsets(), (OffsetRange{Offset(5), Offset(5)}));
   EXPECT_EQ(rig.append(*rig.log(), {"next"})->offsets.start, Offset(5));
+}
+
+TEST(SegmentStore, offsets_and_epochs_go_on_when_retention_took_everything_and_the_power_goes) {
+  check_that_offsets_go_on_when_all_expires<StoreRig>(false, true);
+}
+
+TEST(SegmentStore, they_go_on_when_the_disk_had_no_room_for_a_note) {
+  check_that_offsets_go_on_when_all_expires<StoreRig>(true, false);
+}
+
+TEST(SegmentStore, records_are_deleted_on_a_full_disk) {
+  check_that_records_are_deleted_on_a_full_disk<StoreRig>();
+}
+
+TEST(SegmentStore, what_is_appended_after_damage_in_the_last_block_is_found_again) {
+  check_that_records_behind_a_damaged_block_are_found<StoreRig>(
+      "/data/segment/t-0/0.msg");
+}
+
+TEST(SegmentStore, a_log_that_is_removed_writes_nothing_any_more) {
+  check_that_a_removed_log_writes_nothing<StoreRig>();
+}
+
+TEST(SegmentStore, an_append_that_begins_an_epoch_does_not_wait_for_a_sync_of_the_sidecar) {
+  StoreRig rig;
+  HeldSyncs held(*rig.disk);
+  const auto open_index = [&](const std::string& directory) {
+    return open_memory_index(*rig.disk, directory);
+  };
+  auto opened = SegmentStore::open(held, rig.clock, rig.config, open_index);
+  ASSERT_TRUE(opened);
+  rig.store = std::move(opened->store);
+  const auto log = rig.log();
+  ASSERT_TRUE(rig.append(*log, numbered(0, 5)));
+  const auto during = [&](const std::function<void()>& slow, std::int32_t epoch) {
+    held.hold();
+    std::thread other(slow);
+    EXPECT_TRUE(held.one_waits());
+    std::atomic<bool> done = false;
+    std::thread append([&] {
+      EXPECT_TRUE(log->log()->begin_epoch(LeaderEpoch(epoch)));
+      EXPECT_TRUE(rig.append(*log, {"one"}));
+      done = true;
+    });
+    for (int i = 0; i < 3000 && !done; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(done) << "it waits for the sync";
+    held.let_go();
+    append.join();
+    other.join();
+  };
+  during([&] { EXPECT_TRUE(log->advance_start(Offset(3))); }, 1);
+  during([&] { EXPECT_TRUE(rig.sync(*log)); }, 2);
+  rig.store.reset();
+}
+
+TEST(SegmentStore, epochs_that_the_sidecar_lost_are_unknown_and_no_others) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  auto log = rig.log();
+  for (const int epoch : {3, 5, 7}) {
+    ASSERT_TRUE(log->log()->begin_epoch(LeaderEpoch(epoch)));
+    ASSERT_TRUE(rig.append(*log, numbered(epoch, epoch + 2)));
+    ASSERT_TRUE(rig.sync(*log));
+  }
+  log.reset();
+  const std::string path = "/data/sidecar/segment.sidecar";
+  const auto bytes = *fs::read_file(*rig.disk, path, 1 << 20);
+  int epochs = 0;
+  SidecarReader reader(bytes);
+  while (const auto record = reader.next()) {
+    if (record->type != sidecar_type::epoch_start || epochs++ / 2 != 1) continue;
+    rig.disk->flip_bit(path, record->position + 5, 3);  // both copies of the second one
+  }
+  ASSERT_TRUE(rig.kill());
+  ASSERT_EQ(rig.recovery.notes.size(), 1U);
+  EXPECT_NE(rig.recovery.notes[0].find("leader epochs"), std::string::npos);
+  log = rig.log();
+  EXPECT_EQ(StoreRig::read_all(*log)->size(), 6U);
+  for (int start = 0; start < 2; ++start) {
+    ReadLimits limits;
+    limits.bytes_max = 1 << 20;
+    limits.end = Offset(6);
+    EXPECT_EQ(log->read(Offset(0), limits)->front().info.epoch, no_epoch);
+    EXPECT_EQ(log->read(Offset(2), limits)->front().info.epoch, no_epoch);
+    EXPECT_EQ(log->read(Offset(4), limits)->front().info.epoch, LeaderEpoch(7));
+    EXPECT_EQ(log->first_epoch(), no_epoch);
+    EXPECT_EQ(log->end_of_epoch(LeaderEpoch(3)), EpochEnd());
+    EXPECT_EQ(log->end_of_epoch(LeaderEpoch(5)), EpochEnd());
+    EXPECT_EQ(log->end_of_epoch(LeaderEpoch(7)), (EpochEnd{LeaderEpoch(7), LogPosition(6)}));
+    EXPECT_GE(log->log()->epoch(), LeaderEpoch(7));
+    log.reset();
+    ASSERT_TRUE(rig.kill());
+    log = rig.log();
+  }
+}
+
+TEST(SegmentStore, what_is_wrong_with_the_index_is_said_at_a_creation_too) {
+  StoreRig rig;
+  Strings said;
+  rig.config.report = [&](const std::string& line) { said.push_back(line); };
+  int tries = 0;
+  using Index = Result<std::unique_ptr<OrderedIndex>>;
+  const auto open_index = [&](const std::string& directory) -> Index {
+    if (tries++ == 0) return fail(Errc::corrupt, "noise");
+    return open_memory_index(*rig.disk, directory);
+  };
+  ASSERT_TRUE(fs::create_directories(*rig.disk, "/data/sidecar/segment.index"));
+  auto opened = SegmentStore::open(*rig.disk, rig.clock, rig.config, open_index);
+  ASSERT_TRUE(opened);
+  rig.store = std::move(opened->store);
+  ASSERT_TRUE(rig.append(*rig.log(), numbered(0, 1)));
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_NE(said[0].find("does not read and is made anew: noise"), std::string::npos) << said[0];
+  rig.store.reset();
 }
 
 TEST(SegmentStore, a_removed_partition_does_not_come_back_and_its_name_is_free) {

@@ -1,4 +1,4 @@
-#include "storage/rocksdb/ballast.h"
+#include "storage/filelog/ballast.h"
 
 #include <algorithm>
 #include <random>
@@ -13,10 +13,11 @@ constexpr std::uint64_t roomy = 4;  // times the ballast: it must not be what fi
 
 }  // namespace
 
-Ballast::Ballast(fs::FileSystem& fs, std::string directory, std::uint64_t bytes)
+Ballast::Ballast(fs::FileSystem& fs, std::string directory, std::uint64_t bytes,
+                 std::string_view name)
     : fs_(fs),
       directory_(std::move(directory)),
-      path_(fs::join(directory_, "ballast")),
+      path_(fs::join(directory_, name)),
       bytes_(bytes) {
   const auto info = fs_.info(path_);
   laid_ = bytes_ > 0 && info && info->size >= bytes_;
@@ -24,14 +25,18 @@ Ballast::Ballast(fs::FileSystem& fs, std::string directory, std::uint64_t bytes)
 
 Result<void> Ballast::give_back_if_short() {
   POLYLOG_ASSIGN(free, fs_.free_bytes(directory_));
-  if (free >= bytes_) return {};
+  return free >= bytes_ ? Result<void>() : give_back().map([](bool) {});
+}
+
+Result<bool> Ballast::give_back() {
   laid_ = false;
   // Also one that is only half there.
   auto removed = fs_.remove(path_);
-  if (!removed && removed.error().code == Errc::not_found) return {};
+  if (!removed && removed.error().code == Errc::not_found) return false;
   POLYLOG_TRY(std::move(removed));
   // Some file systems hand blocks out again only after the change is on the disk.
-  return fs_.sync_directory(directory_);
+  POLYLOG_TRY(fs_.sync_directory(directory_));
+  return true;
 }
 
 Result<void> Ballast::lay_if_roomy() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "fs/file_system.h"
@@ -13,10 +14,13 @@ namespace polylog::storage {
 // nothing. Not thread-safe; `fs` outlives it.
 class Ballast {
  public:
-  Ballast(fs::FileSystem& fs, std::string directory, std::uint64_t bytes);
+  Ballast(fs::FileSystem& fs, std::string directory, std::uint64_t bytes,
+          std::string_view name = "ballast");
 
   // Removes the file when less than its size is free.
   Result<void> give_back_if_short();
+  // Removes the file; false: there was none.
+  Result<bool> give_back();
   // Makes the file when it is missing and four times its size is free. Failing leaves no file.
   Result<void> lay_if_roomy();
   bool laid() const { return laid_; }
