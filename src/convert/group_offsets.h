@@ -8,14 +8,16 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "broker/groups/offsets_topic.h"
 #include "bytes/slice.h"
 #include "record/record.h"
 
 // Committed offsets as the broker keeps them, whoever committed: records of __consumer_offsets
-// (Kafka log format, "Internal topics"; schemas OffsetCommitKey 1 and OffsetCommitValue 3).
+// (format/kafka/group_records.h).
 namespace polylog::convert {
 
-inline constexpr const char* offsets_topic = "__consumer_offsets";
+using broker::groups::offsets_topic;
+using broker::groups::partition_of_group;
 inline constexpr std::int32_t offsets_partitions = 50;
 
 struct GroupOffset {
@@ -25,14 +27,8 @@ struct GroupOffset {
   auto operator<=>(const GroupOffset&) const = default;
 };
 
-// Java's String.hashCode, then abs and modulo.
-std::int32_t partition_of_group(std::string_view group, std::int32_t partitions);
-
-// too_large: a name over 32,767 bytes.
-Result<std::vector<std::uint8_t>> encode_key(const GroupOffset& offset);
-std::vector<std::uint8_t> encode_value(const GroupOffset& offset, Timestamp committed);
-
-// One Kafka batch with all of them, at offset 0 on. REQUIRES: not empty.
+// One Kafka batch with all of them, at offset 0 on. REQUIRES: not empty. too_large: a name over
+// 32,767 bytes.
 Result<std::vector<std::uint8_t>> offsets_batch(const std::vector<GroupOffset>& offsets,
                                                 Timestamp committed);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "format/kafka/group_records.h"
 #include "format/kafka/records.h"
 
 namespace polylog::convert {
@@ -17,14 +18,9 @@ TEST(GroupOffsets, groups_go_where_kafka_looks_for_them) {
   EXPECT_EQ(partition_of_group("\xc3\xa9", 50), 0xe9 % 50);
 }
 
-TEST(GroupOffsets, the_records_are_kafkas_own) {
-  const GroupOffset offset{"g", {"orders", 3}, 42};
-  const std::vector<std::uint8_t> key = *encode_key(offset);
-  EXPECT_EQ(as_text(key), std::string_view("\0\1\0\1g\0\6orders\0\0\0\3", 17));
-  const std::vector<std::uint8_t> value = encode_value(offset, Timestamp(258));
-  EXPECT_EQ(as_text(value),
-            std::string_view("\0\3\0\0\0\0\0\0\0\x2a\xff\xff\xff\xff\0\0\0\0\0\0\0\0\1\2", 24));
-  EXPECT_EQ(encode_key({std::string(40'000, 'g'), {"t", 0}, 1}).error().code, Errc::too_large);
+TEST(GroupOffsets, a_name_no_record_can_hold_is_refused) {
+  const std::vector<GroupOffset> offsets{{std::string(40'000, 'g'), {"t", 0}, 1}};
+  EXPECT_EQ(offsets_batch(offsets, Timestamp(1)).error().code, Errc::too_large);
 }
 
 TEST(GroupOffsets, read_back_from_a_batch) {
@@ -48,7 +44,7 @@ TEST(GroupOffsets, other_records_of_the_topic_are_none) {
   record.key = ByteView(group_metadata);
   record.value = ByteView(value);
   EXPECT_FALSE(*decode_offset(record));
-  const std::vector<std::uint8_t> key = *encode_key({"g", {"t", 0}, 1});
+  const std::vector<std::uint8_t> key = *format::kafka::encode_offset_commit_key({"g", {"t", 0}});
   record.key = ByteView(key);
   EXPECT_EQ(decode_offset(record).error().code, Errc::corrupt);
   record.value.reset();
