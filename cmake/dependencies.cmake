@@ -1,7 +1,7 @@
 # What we use from the system. Names to put after LINK:
 #   fmt::fmt  spdlog::spdlog  CLI11::CLI11  tomlplusplus::tomlplusplus  Boost::headers  Boost::json
 #   ISAL::isal  ZLIB::ZLIB  zstd::libzstd_shared  LZ4::lz4  Snappy::snappy  SQLite::SQLite3
-#   OpenSSL::SSL  RocksDB::rocksdb  Threads::Threads; in tests also rapidcheck and
+#   OpenSSL::SSL  RocksDB::rocksdb  RE2::re2  Threads::Threads; in tests also rapidcheck and
 #   benchmark::benchmark
 
 find_package(Threads REQUIRED)
@@ -31,6 +31,7 @@ polylog_find_plain(ISAL::isal isal isa-l/crc.h)
 polylog_find_plain(LZ4::lz4 lz4 lz4.h)
 # Its package has CMake files, but they ask for what its static archive needs.
 polylog_find_plain(RocksDB::rocksdb rocksdb rocksdb/db.h)
+polylog_find_plain(RE2::re2 re2 re2/re2.h)
 
 if(POLYLOG_TESTS)
   find_package(GTest REQUIRED)

@@ -23,8 +23,10 @@ constexpr std::int64_t write_report_interval_ns = 1'000'000'000;
 
 // ------------------------------------------------------------------------- writes and syncs
 
-Broker::Impl::Impl(Broker& broker_in, std::unique_ptr<meta::Catalog> catalog_in, Stores stores_in)
+Broker::Impl::Impl(Broker& broker_in, fs::FileSystem& fs_in,
+                   std::unique_ptr<meta::Catalog> catalog_in, Stores stores_in)
     : broker(broker_in),
+      fs(fs_in),
       catalog(std::move(catalog_in)),
       stores(std::move(stores_in)),
       report_to([](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }),
@@ -32,7 +34,7 @@ Broker::Impl::Impl(Broker& broker_in, std::unique_ptr<meta::Catalog> catalog_in,
       rounds_done(broker.reactor_.context(), 0),
       producer_ids(broker.reactor_.context()) {}
 
-void Broker::Impl::start_durability(fs::FileSystem& fs, MakeDurability make) {
+void Broker::Impl::start_durability(MakeDurability make) {
   Durability::Completion completion = [weak = weak_from_this(), box = inbox,
                                        &reactor = broker.reactor_](
                                           std::vector<Durability::Outcome> outcomes) {
@@ -247,12 +249,19 @@ std::vector<std::pair<storage::Layout, storage::Store*>> Broker::Stores::opened(
 Broker::Broker(Reactor& reactor, Pool& pool, fs::FileSystem& fs, const Clock& clock,
                const Settings& settings, std::unique_ptr<meta::Catalog> catalog, Stores stores,
                MakeDurability make_durability)
-    : reactor_(reactor), pool_(pool), clock_(clock), settings_(settings) {
+    : reactor_(reactor),
+      pool_(pool),
+      clock_(clock),
+      fixed_settings_(settings),
+      settings_(settings),
+      quotas_({settings.quota_windows, std::int64_t{settings.quota_window_seconds} * 1000},
+              {settings.mutation_quota_windows,
+               std::int64_t{settings.mutation_quota_window_seconds} * 1000}) {
   POLYLOG_ASSERT(catalog != nullptr && stores.kafka != nullptr);
   cluster_id_ = catalog->cluster_id();
   store_host_ = parse_origin(settings.shared_log.store_host);
-  impl_ = std::make_shared<Impl>(*this, std::move(catalog), std::move(stores));
-  impl_->start_durability(fs, std::move(make_durability));
+  impl_ = std::make_shared<Impl>(*this, fs, std::move(catalog), std::move(stores));
+  impl_->start_durability(std::move(make_durability));
 }
 
 // Without close() this is an unclean stop, which costs a recovery and nothing else.
@@ -262,6 +271,9 @@ Broker::~Broker() {
   impl_->durability.reset();
 }
 
+void Broker::observe_topics(TopicObserver observer) {
+  impl_->topic_observers.push_back(std::move(observer));
+}
 void Broker::set_report(Report report) { impl_->report_to = std::move(report); }
 
 Result<std::vector<std::string>> Broker::load() { return impl_->load(); }
@@ -355,6 +367,33 @@ Async<Result<Offset>> Broker::delete_records(std::shared_ptr<Partition> partitio
   if (!ended) co_return fail(std::move(ended).error());
   if (state.failed) co_return fail(state.failure);
   co_return partition->log_start();
+}
+
+Async<std::vector<Broker::StoreUsage>> Broker::usage(
+    std::vector<std::shared_ptr<Partition>> partitions) {
+  const std::shared_ptr<Impl> impl = impl_;
+  std::map<storage::Layout, std::vector<std::shared_ptr<Partition>>> by_layout;
+  for (std::shared_ptr<Partition>& partition : partitions) {
+    by_layout[partition->config().layout].push_back(std::move(partition));
+  }
+  std::vector<StoreUsage> all;
+  std::function<void()> measure = [&all, &by_layout, &impl] {
+    for (const auto& [layout, store] : impl->stores.opened()) {
+      StoreUsage& usage = all.emplace_back();
+      usage.directory = store->directory();
+      for (const std::shared_ptr<Partition>& partition : by_layout[layout]) {
+        usage.partitions.emplace_back(partition->id(), partition->log().measured_bytes());
+      }
+      const Result<std::uint64_t> total = impl->fs.total_bytes(usage.directory);
+      const Result<std::uint64_t> free = impl->fs.free_bytes(usage.directory);
+      if (total) usage.volume_bytes = *total;
+      if (free) usage.free_bytes = *free;
+      if (!total) usage.volume = fail(total.error());
+      if (!free) usage.volume = fail(free.error());
+    }
+  };
+  co_await pool_.run(std::move(measure));
+  co_return all;
 }
 
 Async<Result<ProducerId>> Broker::next_producer_id() {

@@ -4,14 +4,17 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "broker/config_layers.h"
 #include "broker/durability.h"
 #include "broker/partition.h"
+#include "broker/quotas/quotas.h"
 #include "broker/reactor.h"
 #include "broker/segment_grants.h"
 #include "broker/settings.h"
@@ -83,6 +86,7 @@ class Broker {
   Result<void> close();
   bool closing() const;
 
+  // What is in force now: what was given at the start, and what was changed since.
   const Settings& settings() const { return settings_; }
   const Clock& clock() const { return clock_; }
   Reactor& reactor() { return reactor_; }
@@ -90,6 +94,11 @@ class Broker {
   ShownCache& shown() { return shown_; }
   const Uuid& cluster_id() const { return cluster_id_; }
   const Origin& store_host() const { return store_host_; }  // ours, as records name it
+
+  // Called after a topic was made, got more partitions, or was deleted; not for what load() finds.
+  enum class TopicEvent { created, grown, deleted };
+  using TopicObserver = std::function<void(const Topic& topic, TopicEvent event)>;
+  void observe_topics(TopicObserver observer);  // for as long as the broker lives
 
   // nullptr when missing or being deleted.
   std::shared_ptr<Topic> find(const std::string& name) const;
@@ -113,12 +122,50 @@ class Broker {
   // Decided when the catalogue has noted it: the topic never comes back, whatever happens to its
   // files afterwards.
   Async<TopicOutcome> delete_topic(std::string name);
+  // More partitions, `partitions` in all. Decided when the catalogue has noted it, as a creation.
+  // invalid_partitions: it has as many or more; storage: the catalogue did not note it, or it did
+  // and some of them could not be made: these refuse writes until there is room, and the message
+  // says so.
+  Async<TopicOutcome> grow_topic(std::string name, std::int32_t partitions, bool validate_only);
   // `configs` are all overrides the topic has from now on.
   Async<TopicOutcome> alter_topic(std::string name, std::map<std::string, std::string> configs);
+
+  // From all overrides the topic has to those it is to have; called under the topic's lock, so that
+  // of two changes at a time none is lost. `validate_only`: nothing changes.
+  using ConfigChange = std::function<Result<std::map<std::string, std::string>>(
+      const std::map<std::string, std::string>& current)>;
+  Async<TopicOutcome> change_topic(std::string name, ConfigChange change, bool validate_only);
+
+  // Settings of this broker (Kind::broker), of all (Kind::brokers) or of a group, changed while it
+  // runs: durable and in force when the call returns. invalid: what was asked for can't be;
+  // otherwise the catalogue's error.
+  Async<Result<void>> change_settings(meta::ConfigScope scope, ConfigChange change,
+                                      bool validate_only);
+  const SettingLayers& setting_layers() const;
+  void observe_settings(std::function<void()> observer);  // for as long as the broker lives
+  // What a group overrides, and the groups that override anything.
+  std::optional<std::string> group_config(const std::string& group, const std::string& key) const;
+  std::map<std::string, std::string> group_configs(const std::string& group) const;
+  std::vector<std::string> configured_groups() const;
+
+  // Client quotas: the limits there are, and what clients have used.
+  quotas::Quotas& quotas() { return quotas_; }
+  std::int64_t steady_ms() const { return clock_.steady_ns() / 1'000'000; }
+  // Checked changes; durable and in force when the call returns.
+  Async<Result<void>> change_quotas(std::vector<meta::QuotaChange> changes);
 
   // DeleteRecords: returns the new log start. Durable when it returns. out_of_range: beyond the
   // high watermark.
   Async<Result<Offset>> delete_records(std::shared_ptr<Partition> partition, Offset before);
+
+  // What partitions take up on the disk, by store; those without any of them too.
+  struct StoreUsage {
+    std::string directory;
+    std::vector<std::pair<TopicPartition, std::uint64_t>> partitions;  // bytes
+    std::uint64_t volume_bytes = 0, free_bytes = 0;  // of the volume it is on
+    Result<void> volume;  // whether that could be found out
+  };
+  Async<std::vector<StoreUsage>> usage(std::vector<std::shared_ptr<Partition>> partitions);
 
   // An id nobody else was or will be given.
   Async<Result<ProducerId>> next_producer_id();
@@ -138,7 +185,9 @@ class Broker {
   Reactor& reactor_;
   Pool& pool_;
   const Clock& clock_;
-  const Settings& settings_;
+  const Settings& fixed_settings_;  // as given at the start
+  Settings settings_;
+  quotas::Quotas quotas_;
   Uuid cluster_id_;
   Origin store_host_;
   ShownCache shown_{shown_bytes_max};

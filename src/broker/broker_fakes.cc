@@ -254,6 +254,27 @@ Result<void> FakeCatalog::set_partitions(const std::string& name, std::int32_t p
   return {};
 }
 
+Result<void> FakeCatalog::set_scoped_configs(const meta::ConfigScope& scope,
+                                             const std::map<std::string, std::string>& configs) {
+  const std::lock_guard lock(mutex_);
+  POLYLOG_TRY(change());
+  disk_.scoped.erase(scope);
+  if (!configs.empty()) disk_.scoped[scope] = configs;
+  return {};
+}
+
+Result<void> FakeCatalog::change_quotas(const std::vector<meta::QuotaChange>& changes) {
+  const std::lock_guard lock(mutex_);
+  POLYLOG_TRY(change());
+  for (const meta::QuotaChange& one : changes) {
+    auto& values = disk_.quotas[one.entity];
+    values.erase(one.key);
+    if (one.value) values[one.key] = *one.value;
+    if (values.empty()) disk_.quotas.erase(one.entity);
+  }
+  return {};
+}
+
 Result<meta::ProducerIdBlock> FakeCatalog::reserve_producer_ids(std::int64_t count) {
   const std::lock_guard lock(mutex_);
   ++disk_.reservations;

@@ -95,6 +95,7 @@ class FakeLog final : public storage::Log, public std::enable_shared_from_this<F
   // State, open to the tests.
   LogPosition written{0}, durable{0}, start{0};
   LeaderEpoch latest_epoch = no_epoch;
+  EpochList epochs;  // of its records
   bool was_unclean = false;
   bool failed = false;
   bool start_dirty = false;
@@ -147,12 +148,15 @@ class FakePartition final : public storage::PartitionLog {
   Result<void> advance_start(Offset to) override;
   Offset offset_at(LogPosition position) const override { return Offset(position.value()); }
   Offset first_unstable() const override { return unstable.value_or(offsets().end); }
-  EpochEnd end_of_epoch(LeaderEpoch) const override { return {}; }
+  EpochEnd end_of_epoch(LeaderEpoch epoch) const override {
+    return fake->epochs.end_of(epoch, fake->end());
+  }
   LeaderEpoch first_epoch() const override { return fake->latest_epoch; }
   ProducerState::Check check_producer(const BatchInfo& batch) const override {
     return fake->producers.check(batch);
   }
   void expire_producers(Timestamp before) override { expired_before = before; }
+  Producers producers() const override { return fake->producers.entries(); }
   std::uint64_t size_bytes() const override { return 0; }
   void configure(const storage::LogConfig& to) override { config = to; }
   std::shared_ptr<storage::Log> log() const override { return fake; }
@@ -171,6 +175,8 @@ struct FakeDisk {
   std::int64_t next_producer_id = 0;
   // Failures that are no crash.
   std::optional<Errc> create_error;
+  meta::ScopedConfigs scoped;
+  meta::Quotas quotas;
   std::optional<Errc> remove_error;
   bool remove_forgets = false;  // a failed removal has taken the partition out of the store
   std::optional<Errc> catalog_error;
@@ -186,6 +192,7 @@ class FakeStore final : public storage::Store {
  public:
   explicit FakeStore(FakeDisk& disk) : disk_(disk) {}
   const storage::Traits& traits() const override;
+  std::string directory() const override { return "/data/kafka"; }
   Result<std::shared_ptr<storage::PartitionLog>> create(const TopicPartition& id,
                                                         const Uuid& topic,
                                                         const storage::LogConfig& c) override;
@@ -212,6 +219,11 @@ class FakeCatalog final : public meta::Catalog {
   Result<void> set_configs(const std::string& name,
                            const std::map<std::string, std::string>& configs) override;
   Result<void> set_partitions(const std::string& name, std::int32_t partitions) override;
+  Result<meta::ScopedConfigs> scoped_configs() const override { return disk_.scoped; }
+  Result<void> set_scoped_configs(const meta::ConfigScope& scope,
+                                  const std::map<std::string, std::string>& configs) override;
+  Result<meta::Quotas> quotas() const override { return disk_.quotas; }
+  Result<void> change_quotas(const std::vector<meta::QuotaChange>& changes) override;
   Result<meta::ProducerIdBlock> reserve_producer_ids(std::int64_t count) override;
 
  private:

@@ -51,6 +51,10 @@ class NameLocks : public std::enable_shared_from_this<NameLocks> {
 // The name with every '.' as '_': Kafka refuses two topics that have the same.
 std::string collision_key(std::string_view name);
 
+// What a request about a topic is answered with when it is refused.
+Broker::TopicOutcome refuse(Broker::TopicError error, std::string message);
+Broker::TopicOutcome refuse(const Error& error);
+
 // Marks the broker keeps among a topic's settings in the catalogue. They are no settings: no
 // user can set them and none sees them.
 inline constexpr const char* deleting_mark = "polylog.topic.deleting";
@@ -80,6 +84,17 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
     bool stuck = false;  // removing partition `next` failed
     bool finished = false;
   };
+  // A topic on its way from `before` partitions to `after`.
+  struct Growth {
+    std::string name;
+    Uuid id;
+    storage::Store* store = nullptr;
+    storage::LogConfig config;
+    std::int32_t before = 0, after = 0;
+    // Those from `before` on; null where one could not be made.
+    std::vector<std::shared_ptr<storage::PartitionLog>> logs;
+    bool noted = false;  // the catalogue says `after`
+  };
   // Producer ids reserved in the catalogue and not given out yet.
   struct ProducerIds {
     explicit ProducerIds(boost::asio::io_context& context) : reservations(context, 0) {}
@@ -92,10 +107,11 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   using FoundTopics = std::map<std::string, std::map<storage::Layout, Found>>;
   using IntervalQueue = std::deque<std::pair<std::int64_t, std::weak_ptr<LogState>>>;
 
-  Impl(Broker& broker_in, std::unique_ptr<meta::Catalog> catalog_in, Stores stores_in);
+  Impl(Broker& broker_in, fs::FileSystem& fs_in, std::unique_ptr<meta::Catalog> catalog_in,
+       Stores stores_in);
 
   // ---- broker.cc: writes and syncs
-  void start_durability(fs::FileSystem& fs, MakeDurability make);
+  void start_durability(MakeDurability make);
   void staged(LogState& state);
   void end_of_turn();
   void write(LogState& state, const Error& cause);
@@ -109,22 +125,35 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   std::shared_ptr<LogState> state_of(const std::shared_ptr<storage::Log>& log, bool shared);
   void report(const std::string& line) const;
 
-  // ---- topics.cc: create, delete, alter
+  // ---- topics.cc, growth.cc: create, grow, delete, alter
   TopicOutcome check_new(const NewTopic& request, meta::TopicRecord& record,
                          TopicConfig& config) const;
   using PartitionLogs = std::vector<std::shared_ptr<storage::PartitionLog>>;
-  // The next four wait for the disk.
+  // The next five wait for the disk.
   Result<PartitionLogs> make_topic(storage::Store& store, const meta::TopicRecord& record,
                                    const storage::LogConfig& config,
                                    std::optional<Deletion>& left);
   Result<void> mark_deleting(const meta::TopicRecord& record);
   Result<void> remove_marked(Deletion& deletion);
   Result<void> remove_topic(Deletion& deletion);
+  Result<void> make_growth(Growth& growth);
   void add_topic(std::shared_ptr<Topic> topic);
   void drop_topic(const std::shared_ptr<Topic>& topic);
+  void tell(const Topic& topic, TopicEvent event);
+  // Gives it one partition more for each log; null stands for one that can't be made yet.
+  void extend(const std::shared_ptr<Topic>& topic, const PartitionLogs& logs,
+              const Error& why_missing);
   std::shared_ptr<Partition> make_partition(const Topic& topic, std::int32_t index,
                                             std::shared_ptr<storage::PartitionLog> log,
                                             std::shared_ptr<const TopicConfig> config);
+
+  // ---- changed_settings.cc: settings and quotas that change while the broker runs
+  struct Reconfigured;
+  Result<void> load_changed_settings();
+  std::shared_ptr<Reconfigured> reconfigured(const SettingLayers& next, Settings settings);
+  void put_in_force(Reconfigured& change);
+  Result<TopicConfig> config_now(const Topic& topic) const;
+  void configure(Topic& topic, TopicConfig config);
 
   // ---- load.cc: before run()
   Result<std::vector<std::string>> load();
@@ -155,11 +184,17 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   std::vector<std::shared_ptr<Partition>> all_partitions() const;
 
   Broker& broker;
+  fs::FileSystem& fs;
   std::unique_ptr<meta::Catalog> catalog;
   Stores stores;
   std::unique_ptr<Durability> durability;
   std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
   Report report_to;
+  std::vector<TopicObserver> topic_observers;
+  SettingLayers layers;
+  std::uint64_t settings_changes = 0;  // tells whether a topic was made under those of now
+  std::map<std::string, std::map<std::string, std::string>> group_overrides;
+  std::vector<std::function<void()>> setting_observers;
 
   std::unordered_map<std::string, std::shared_ptr<Topic>> by_name;
   std::unordered_map<Uuid, std::shared_ptr<Topic>> by_id;

@@ -37,6 +37,7 @@ Broker::Impl::FoundTopics Broker::Impl::found_topics() const {
 }
 
 Result<std::vector<std::string>> Broker::Impl::load() {
+  POLYLOG_TRY(load_changed_settings());
   POLYLOG_ASSIGN(records, catalog->topics());
   FoundTopics found = found_topics();
   for (const meta::TopicRecord& record : records) {

@@ -195,11 +195,24 @@ Offset Partition::visible_end(Isolation isolation) const {
 
 LeaderEpoch Partition::epoch() const { return state_->epoch; }
 
+// Of an epoch later than all that have records the log knows nothing, but ours began at its end:
+// there any epoch between the two ended, as the last one that has records did. Kafka's leaders
+// note their epoch when they begin, and answer so.
 EpochEnd Partition::end_of_epoch(LeaderEpoch epoch) const {
-  if (epoch == state_->epoch && !state_->epoch_begun) {
-    return {epoch, LogPosition(log_->offsets().end.value())};
+  const EpochEnd known = log_->end_of_epoch(epoch);
+  if (known.epoch != no_epoch || epoch == no_epoch || epoch > state_->epoch) return known;
+  const OffsetRange offsets = log_->offsets();
+  const LogPosition end(offsets.end.value());
+  if (epoch == state_->epoch) return {epoch, end};
+  for (LeaderEpoch later = state_->epoch; later > epoch; later = later - 1) {
+    // Not later than all: lost with the damage of a sidecar.
+    if (log_->end_of_epoch(later).epoch != no_epoch) return known;
   }
-  return log_->end_of_epoch(epoch);
+  for (LeaderEpoch earlier = epoch; earlier > no_epoch; earlier = earlier - 1) {
+    const EpochEnd last = log_->end_of_epoch(earlier);
+    if (last.epoch != no_epoch) return {last.epoch, end};
+  }
+  return offsets.empty() ? EpochEnd{epoch, end} : known;
 }
 
 Result<Partition::Appended> Partition::append(Batch batch) {

@@ -431,6 +431,29 @@ TEST(PartitionEpoch, an_unclean_log_gets_the_next_epoch_at_its_first_append_only
   EXPECT_EQ(partition->epoch(), LeaderEpoch(5));
 }
 
+TEST(PartitionEpoch, one_between_the_last_that_has_records_and_ours_ended_where_ours_begins) {
+  LoadedLog loaded(true);
+  World world(loaded.disk);
+  const auto partition = world.broker().find("t", 0);
+  FakeLog& log = world.log_of({"t", 0});
+  const auto end_of = [&](std::int32_t epoch) {
+    return partition->end_of_epoch(LeaderEpoch(epoch));
+  };
+  EXPECT_EQ(end_of(3), EpochEnd()) << "its records are of epochs that nobody knows";
+  log.epochs.assign(LeaderEpoch(1), LogPosition(0));
+  log.epochs.assign(LeaderEpoch(2), LogPosition(3));
+  EXPECT_EQ(end_of(0), (EpochEnd{LeaderEpoch(0), LogPosition(0)}));
+  EXPECT_EQ(end_of(1), (EpochEnd{LeaderEpoch(1), LogPosition(3)}));
+  for (const std::int32_t epoch : {2, 3, 4}) {
+    EXPECT_EQ(end_of(epoch), (EpochEnd{LeaderEpoch(2), LogPosition(7)})) << epoch;
+  }
+  EXPECT_EQ(end_of(5), (EpochEnd{LeaderEpoch(5), LogPosition(7)}));
+  EXPECT_EQ(end_of(6), EpochEnd()) << "later than ours";
+  log.epochs = EpochList();
+  log.start = LogPosition(7);
+  EXPECT_EQ(end_of(3), (EpochEnd{LeaderEpoch(3), LogPosition(7)})) << "there are no records";
+}
+
 TEST(PartitionEpoch, no_start_reports_a_lower_epoch_than_an_earlier_one) {
   LoadedLog loaded(true);
   FakeLog& log = *loaded.disk.directories.at({"t", 0}).partition->fake;

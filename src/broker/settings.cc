@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/config_value.h"
+#include "broker/group_settings.h"
 #include "broker/shared_log_keys.h"
 #include "broker/topic_keys.h"
 
@@ -55,6 +56,11 @@ constexpr OwnKey own_keys[] = {
     {"connections.max.idle.ms", "600000", Type::long_integer, -1, long_max,
      put<&Settings::connections_max_idle_ms>,
      "A connection without requests is closed after this time; -1 for never", ""},
+    {"controller.quota.window.num", "11", Type::integer, 1, int_max,
+     put<&Settings::mutation_quota_windows>,
+     "Windows over which controller_mutation_rate is reckoned", ""},
+    {"controller.quota.window.size.seconds", "1", Type::integer, 1, int_max,
+     put<&Settings::mutation_quota_window_seconds>, "Length of such a window", ""},
     {"default.replication.factor", "1", Type::integer, 1, short_max,
      put<&Settings::default_replication_factor>,
      "Replicas of topics made without a number; more than one can't be met by one node, and "
@@ -111,6 +117,10 @@ constexpr OwnKey own_keys[] = {
      "An idempotent producer silent for this long is forgotten", ""},
     {"queued.max.requests", "500", Type::integer, 1, int_max, nullptr,
      "Requests waiting for a thread", "requests wait in their connection"},
+    {"quota.window.num", "11", Type::integer, 1, int_max, put<&Settings::quota_windows>,
+     "Windows over which the rates of client quotas are reckoned", ""},
+    {"quota.window.size.seconds", "1", Type::integer, 1, int_max,
+     put<&Settings::quota_window_seconds>, "Length of such a window", ""},
     {"replica.high.watermark.checkpoint.interval.ms", "5000", Type::long_integer, 0, long_max,
      nullptr, "How often high watermarks are written to their checkpoint file",
      "they go with log.flush.offset.checkpoint.interval.ms"},
@@ -122,6 +132,22 @@ constexpr OwnKey own_keys[] = {
      "Send buffer of a connection", kernel_sizes},
 };
 
+// Those that Kafka changes while it runs. So it does the first name of each topic default.
+constexpr std::string_view dynamic_own_keys[] = {
+    "background.threads",
+    "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.load.factor",
+    "log.cleaner.io.buffer.size",
+    "log.cleaner.io.max.bytes.per.second",
+    "log.cleaner.threads",
+    "max.connections",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "producer.id.expiration.ms",
+};
+
 // Keys of Kafka's that promise something nothing here can keep. A name ending in '.' or '*'
 // stands for all that begin with it.
 struct Refused {
@@ -130,7 +156,7 @@ struct Refused {
 };
 constexpr std::string_view use_data = "the data directory is given with --data";
 constexpr std::string_view use_kafka = "the address is given with --kafka";
-constexpr std::string_view no_groups = "consumer groups are not built yet";
+constexpr std::string_view no_share = "share groups and streams groups are not built yet";
 constexpr std::string_view no_transactions = "transactions are not built yet";
 constexpr std::string_view no_security = "TLS, SASL and authorisation are not built yet";
 constexpr std::string_view one_node = "there is one node, without controllers or replicas";
@@ -157,8 +183,8 @@ constexpr Refused refused[] = {
     {"replica.", one_node},
     {"metadata.", one_node},
     {"zookeeper.", one_node},
-    {"offsets.", no_groups},
-    {"group.", no_groups},
+    {"group.share.", no_share},
+    {"group.streams.", no_share},
     {"transaction.", no_transactions},
     {"transactional.", no_transactions},
     {"remote.", "there is no remote storage"},
@@ -166,8 +192,8 @@ constexpr Refused refused[] = {
     {"alter.config.policy.class.name", "there are no plug-ins"},
     {"metric.", "there are no plug-ins"},
     {"metrics.", "metrics are served over --http"},
-    {"quota.", "quotas are not built yet"},
-    {"client.quota.", "quotas are not built yet"},
+    {"quota.", "only quota.window.num and quota.window.size.seconds are"},
+    {"client.quota.", "there are no plug-ins"},
     {"max.connections.", "connections are limited by max.connections alone"},
     {"max.connection.", "connections are limited by max.connections alone"},
     {"connections.", "connections are limited by max.connections alone"},
@@ -276,15 +302,31 @@ std::string synonym_help(const BrokerSynonym& synonym) {
   return help;
 }
 
+// A layout is chosen when a topic is made: its default is the operator's, not an application's.
+bool is_dynamic(const BrokerSynonym& synonym) {
+  if (synonym.name == "polylog.layout") return false;
+  const auto all = broker_synonyms();
+  const auto first = std::find_if(all.begin(), all.end(), [&](const BrokerSynonym& other) {
+    return other.topic_key == synonym.topic_key;
+  });
+  return first->name == synonym.name;
+}
+
 std::vector<SettingKey> all_keys() {
   std::vector<SettingKey> all;
   for (const OwnKey& key : own_keys) {
+    const bool dynamic = std::find(std::begin(dynamic_own_keys), std::end(dynamic_own_keys),
+                                   key.name) != std::end(dynamic_own_keys);
     all.push_back({std::string(key.name), std::string(key.default_value), key.type,
-                   std::string(key.help), std::string(key.no_effect)});
+                   std::string(key.help), std::string(key.no_effect), dynamic});
   }
   for (const SharedLogKey& key : shared_log_keys()) {
     all.push_back({std::string(key.name), std::string(key.default_value), key.type,
-                   std::string(key.help), std::string(key.no_effect)});
+                   std::string(key.help), std::string(key.no_effect), false});
+  }
+  for (const GroupSettingKey& key : group_setting_keys()) {
+    all.push_back({std::string(key.name), std::string(key.default_value), key.type,
+                   std::string(key.help), std::string(key.no_effect), false});
   }
   for (const BrokerSynonym& synonym : broker_synonyms()) {
     const ConfigKey& topic = find_topic_key(synonym.topic_key)->key;
@@ -292,7 +334,7 @@ std::vector<SettingKey> all_keys() {
     const Type type = synonym.unit_ms > 1 ? Type::integer : topic.type;
     all.push_back({std::string(synonym.name),
                    std::string(same ? topic.default_value : synonym.default_value), type,
-                   synonym_help(synonym), std::string(topic.no_effect)});
+                   synonym_help(synonym), std::string(topic.no_effect), is_dynamic(synonym)});
   }
   std::sort(all.begin(), all.end(),
             [](const SettingKey& a, const SettingKey& b) { return a.name < b.name; });
@@ -306,13 +348,34 @@ const std::vector<SettingKey>& setting_keys() {
   return all;
 }
 
+const SettingKey* find_setting_key(std::string_view name) {
+  const std::vector<SettingKey>& all = setting_keys();
+  const auto at = std::lower_bound(
+      all.begin(), all.end(), name,
+      [](const SettingKey& key, std::string_view wanted) { return key.name < wanted; });
+  return at != all.end() && at->name == name ? &*at : nullptr;
+}
+
+Result<Settings> Settings::changed(const std::map<std::string, std::string>& values) const {
+  POLYLOG_ASSIGN(next, from(values));
+  POLYLOG_ASSIGN(plain, from(values_));
+  next.shared_log = shared_log;
+  next.groups = groups;
+  // Fewer than asked for: no more descriptors than those are to be had.
+  if (max_connections < plain.max_connections) {
+    next.max_connections = std::min(next.max_connections, max_connections);
+  }
+  return next;
+}
+
 Result<Settings> Settings::from(const std::map<std::string, std::string>& values) {
   Settings settings;
   settings.values_ = values;
   for (const auto& [name, value] : values) {
     if (const OwnKey* key = find_own(name); key != nullptr) {
       POLYLOG_TRY(apply(settings, *key, value));
-    } else if (find_shared_log_key(name) == nullptr && !is_synonym(name)) {
+    } else if (find_shared_log_key(name) == nullptr && find_group_setting(name) == nullptr &&
+               !is_synonym(name)) {
       return fail(unknown(name));
     }
   }
@@ -327,6 +390,8 @@ Result<Settings> Settings::from(const std::map<std::string, std::string>& values
   POLYLOG_ASSIGN(shared_log, shared_log_config(values));
   POLYLOG_TRY(shared_log_flush(values).map([](const auto&) {}));
   settings.shared_log = std::move(shared_log);
+  POLYLOG_ASSIGN(groups, group_settings(values));
+  settings.groups = std::move(groups);
   POLYLOG_ASSIGN(topics, accept_topic_config({}, values));
   if (!values.contains("max.decompressed.message.bytes")) {
     settings.max_decompressed_bytes =

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "broker/group_settings.h"
 #include "broker/topic_config.h"
 
 namespace polylog::broker {
@@ -17,8 +19,10 @@ struct SettingKey {
   ConfigKey::Type type;
   std::string help;
   std::string no_effect;  // why it is accepted and changes nothing; "": it acts
+  bool dynamic = false;   // can be changed while the broker runs, as in Kafka
 };
 const std::vector<SettingKey>& setting_keys();  // sorted by name
+const SettingKey* find_setting_key(std::string_view name);  // nullptr: unknown
 
 // The broker's settings under the originals' own names (Kafka's server.properties keys, RocketMQ's
 // for its layout, and polylog.*), from TOML file and --set, later ones winning. Unknown keys are
@@ -33,6 +37,10 @@ class Settings {
   // checked here: what --set adds is merged over the result first.
   static Result<std::map<std::string, std::string>> parse_toml(const std::string& text,
                                                                const std::string& origin);
+
+  // These settings with `values` instead of their own, among which only dynamic keys differ.
+  // What was set apart from the values (by whoever knows descriptors and addresses) stays.
+  Result<Settings> changed(const std::map<std::string, std::string>& values) const;
 
   const std::map<std::string, std::string>& values() const { return values_; }
 
@@ -49,6 +57,10 @@ class Settings {
   std::int64_t checkpoint_interval_ms = 60000;
   std::int64_t producer_id_expiration_ms = 86400000;
   std::int64_t producer_id_expiration_check_ms = 600000;
+  std::int32_t quota_windows = 11;
+  std::int32_t quota_window_seconds = 1;
+  std::int32_t mutation_quota_windows = 11;
+  std::int32_t mutation_quota_window_seconds = 1;
   // max.decompressed.message.bytes, per batch; by default 256 MiB, or 64 times message.max.bytes
   // where that is more.
   std::int64_t max_decompressed_bytes = 268435456;
@@ -58,6 +70,7 @@ class Settings {
   // What RocketMQ's names among the settings come to. store_host is no setting: it is set by
   // whoever knows where clients connect.
   storage::SharedLogConfig shared_log;
+  GroupSettings groups;
 
  private:
   std::map<std::string, std::string> values_;

@@ -12,9 +12,10 @@ namespace polylog::broker {
 namespace {
 
 std::string row(std::string_view name, std::string_view default_value, std::string_view help,
-                std::string_view no_effect) {
+                std::string_view no_effect, std::string_view dynamic = {}) {
   std::string text = "| `" + std::string(name) + "` | ";
   text += default_value.empty() ? "" : "`" + std::string(default_value) + "` ";
+  text += dynamic;
   text += "| " + std::string(help) + ".";
   if (!no_effect.empty()) text += " *No effect:* " + std::string(no_effect) + ".";
   return text + " |";
@@ -37,7 +38,8 @@ std::vector<std::string> rows_under(const std::string& heading) {
 TEST(SettingsGuide, broker_settings_are_those_of_the_code) {
   std::vector<std::string> expected;
   for (const SettingKey& key : setting_keys()) {
-    expected.push_back(row(key.name, key.default_value, key.help, key.no_effect));
+    expected.push_back(row(key.name, key.default_value, key.help, key.no_effect,
+                           key.dynamic ? "| yes " : "| "));
   }
   EXPECT_EQ(rows_under("Broker settings"), expected);
 }

@@ -159,8 +159,8 @@ TEST(Settings, what_nothing_here_can_act_on_is_refused_with_the_reason) {
             "log.dirs is not supported: the data directory is given with --data");
   for (const char* key :
        {"log.dirs", "listeners", "process.roles", "controller.quorum.voters",
-        "ssl.keystore.location", "sasl.enabled.mechanisms", "offsets.topic.num.partitions",
-        "group.initial.rebalance.delay.ms", "transaction.state.log.min.isr", "zookeeper.connect",
+        "ssl.keystore.location", "sasl.enabled.mechanisms", "group.share.session.timeout.ms",
+        "group.streams.session.timeout.ms", "transaction.state.log.min.isr", "zookeeper.connect",
         "replica.lag.time.max.ms", "remote.log.storage.system.enable", "log.dir"}) {
     EXPECT_EQ(bad({{key, "x"}}).code, Errc::unsupported) << key;
   }

@@ -8,6 +8,11 @@
 #include <boost/asio/io_context.hpp>
 
 #include "broker/broker_impl.h"
+#include "broker/missing_partition.h"
+
+// g++ 12 sees a mismatch where it has inlined how a coroutine's frame is allocated and not how it
+// is freed.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace polylog::broker {
 
@@ -18,6 +23,13 @@ using TopicOutcome = Broker::TopicOutcome;
 
 constexpr std::size_t topic_name_max = 249;
 
+bool name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
+}
+
+}  // namespace
+
 TopicOutcome refuse(TopicError error, std::string message) {
   return {error, std::move(message), nullptr};
 }
@@ -26,13 +38,6 @@ TopicOutcome refuse(const Error& error) {
   const TopicError kind = error.code == Errc::exists ? TopicError::exists : TopicError::storage;
   return refuse(kind, error.to_string());
 }
-
-bool name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '_' || c == '-';
-}
-
-}  // namespace
 
 Result<void> check_topic_name(const std::string& name) {
   if (name.empty()) return fail(Errc::invalid, "a topic name can't be empty");
@@ -105,6 +110,10 @@ void Broker::Impl::drop_topic(const std::shared_ptr<Topic>& topic) {
   }
 }
 
+void Broker::Impl::tell(const Topic& topic, TopicEvent event) {
+  for (const TopicObserver& observer : topic_observers) observer(topic, event);
+}
+
 std::shared_ptr<Partition> Broker::Impl::make_partition(
     const Topic& topic, std::int32_t index, std::shared_ptr<storage::PartitionLog> log,
     std::shared_ptr<const TopicConfig> config) {
@@ -116,6 +125,20 @@ std::shared_ptr<Partition> Broker::Impl::make_partition(
   return std::make_shared<Partition>(broker, std::move(id), topic.id, std::move(log),
                                      std::move(state), std::move(config),
                                      store.traits().native);
+}
+
+void Broker::Impl::extend(const std::shared_ptr<Topic>& topic, const PartitionLogs& logs,
+                          const Error& why_missing) {
+  const auto config = std::make_shared<const TopicConfig>(topic->config);
+  for (std::shared_ptr<storage::PartitionLog> log : logs) {
+    const auto index = static_cast<std::int32_t>(topic->partitions.size());
+    if (log == nullptr) {
+      missing.push_back({topic, index});
+      log = make_missing_partition(why_missing);
+    }
+    topic->partitions.push_back(make_partition(*topic, index, std::move(log), config));
+    submit(topic->partitions.back()->log_state());  // its directory, before any record
+  }
 }
 
 // ---------------------------------------------------------------------------- on the disk
@@ -252,6 +275,7 @@ Async<TopicOutcome> Broker::create_topic(NewTopic request) {
   if (impl->closing) co_return refuse(TopicError::storage, "the broker is stopping");
   meta::TopicRecord record;
   auto config = std::make_shared<TopicConfig>();
+  const std::uint64_t settings_seen = impl->settings_changes;
   TopicOutcome checked = impl->check_new(request, record, *config);
   if (checked.error != TopicError::none || request.validate_only) co_return checked;
 
@@ -276,12 +300,14 @@ Async<TopicOutcome> Broker::create_topic(NewTopic request) {
   topic->id = record.id;
   topic->config = *config;
   topic->overrides = record.configs;
-  for (std::int32_t index = 0; index < record.partitions; ++index) {
-    auto& log = (*made)[static_cast<std::size_t>(index)];
-    topic->partitions.push_back(impl->make_partition(*topic, index, std::move(log), config));
-    impl->submit(topic->partitions.back()->log_state());  // its directory, before any record
-  }
+  impl->extend(topic, *made, Error{});
   impl->add_topic(topic);
+  if (impl->settings_changes != settings_seen) {
+    // The broker's own settings changed while the directories were made.
+    Result<TopicConfig> now = impl->config_now(*topic);
+    if (now) impl->configure(*topic, std::move(*now));
+  }
+  impl->tell(*topic, TopicEvent::created);
   checked.topic = std::move(topic);
   co_return checked;
 }
@@ -309,6 +335,7 @@ Async<TopicOutcome> Broker::delete_topic(std::string name) {
   if (!done) co_return refuse(done.error());
 
   impl->drop_topic(topic);
+  impl->tell(*topic, TopicEvent::deleted);
   std::function<void()> remove = [&done, &deletion, &impl] {
     done = impl->remove_marked(deletion);
   };
@@ -327,28 +354,38 @@ Async<TopicOutcome> Broker::delete_topic(std::string name) {
 
 Async<TopicOutcome> Broker::alter_topic(std::string name,
                                         std::map<std::string, std::string> configs) {
+  ConfigChange change = [configs = std::move(configs)](const auto&) {
+    return Result<std::map<std::string, std::string>>(configs);
+  };
+  TopicOutcome outcome = co_await change_topic(std::move(name), std::move(change), false);
+  co_return outcome;
+}
+
+Async<TopicOutcome> Broker::change_topic(std::string name, ConfigChange change,
+                                         bool validate_only) {
   const std::shared_ptr<Impl> impl = impl_;
   const NameLocks::Hold hold = co_await impl->names->acquire(name);
   if (impl->closing) co_return refuse(TopicError::storage, "the broker is stopping");
   const std::shared_ptr<Topic> topic = find(name);
   if (topic == nullptr) co_return refuse(TopicError::unknown, "This server has no such topic.");
+  Result<std::map<std::string, std::string>> configs = change(topic->overrides);
+  if (!configs) co_return refuse(TopicError::invalid_config, configs.error().context);
   Result<TopicConfig> resolved =
-      accept_topic_config(configs, settings_.values(), topic->config.layout);
+      accept_topic_config(*configs, settings_.values(), topic->config.layout);
   if (!resolved) co_return refuse(TopicError::invalid_config, resolved.error().context);
+  TopicOutcome outcome;
+  outcome.topic = topic;
+  if (validate_only) co_return outcome;
   Result<void> stored;
   std::function<void()> store = [&stored, &name, &configs, &impl] {
-    stored = impl->catalog->set_configs(name, configs);
+    stored = impl->catalog->set_configs(name, *configs);
   };
   co_await pool_.run(std::move(store));
   if (!stored) co_return refuse(stored.error());
-  const auto config = std::make_shared<const TopicConfig>(std::move(*resolved));
-  topic->config = *config;
-  topic->overrides = std::move(configs);
-  for (const std::shared_ptr<Partition>& partition : topic->partitions) {
-    partition->configure(config);
-  }
-  TopicOutcome outcome;
-  outcome.topic = topic;
+  topic->overrides = std::move(*configs);
+  // The broker's own settings may have changed meanwhile.
+  Result<TopicConfig> now = impl->config_now(*topic);
+  impl->configure(*topic, now ? std::move(*now) : std::move(*resolved));
   co_return outcome;
 }
 

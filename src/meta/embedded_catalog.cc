@@ -12,10 +12,11 @@ namespace polylog::meta {
 namespace {
 
 constexpr std::int64_t application_id = 0x706c6f67;  // "plog", SQLite's header field at byte 68
-constexpr std::int64_t schema_version = 1;           // SQLite's user_version
+constexpr std::int64_t schema_version = 2;           // SQLite's user_version
 constexpr std::size_t topic_name_bytes_max = 249;    // Kafka's rule
 constexpr std::size_t config_key_bytes_max = 255;
 constexpr std::size_t config_value_bytes_max = 64 * 1024;
+constexpr std::size_t scope_name_bytes_max = 32767;  // Kafka's longest string
 constexpr std::size_t copy_bytes = 64 * 1024;
 
 // Applied in one transaction, so that a crash leaves either an empty database or a whole one.
@@ -43,6 +44,54 @@ constexpr const char* schema_sql = R"sql(
   ) STRICT;
   INSERT INTO producer_ids VALUES (1, 0);
 )sql";
+
+// What version 2 added. A part of a quota's entity is "" where it says nothing, "*" where it is
+// the default, and otherwise "=" and the name.
+constexpr const char* added_in_2_sql = R"sql(
+  CREATE TABLE scoped_configs(
+    scope TEXT NOT NULL,
+    name TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (scope, name, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE quotas(
+    user TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    ip TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (user, client_id, ip, key)
+  ) STRICT, WITHOUT ROWID;
+)sql";
+
+const char* scope_name(ConfigScope::Kind kind) {
+  switch (kind) {
+    case ConfigScope::Kind::brokers: return "brokers";
+    case ConfigScope::Kind::broker: return "broker";
+    case ConfigScope::Kind::group: return "group";
+  }
+  return "";
+}
+
+std::optional<ConfigScope::Kind> parse_scope(const std::string& name) {
+  using Kind = ConfigScope::Kind;
+  for (const Kind kind : {Kind::brokers, Kind::broker, Kind::group}) {
+    if (name == scope_name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string stored_part(const std::optional<QuotaName>& part) {
+  if (!part) return "";
+  return part->is_default ? "*" : "=" + part->name;
+}
+
+std::optional<QuotaName> parse_part(const std::string& stored) {
+  if (stored.empty()) return std::nullopt;
+  if (stored == "*") return QuotaName{true, ""};
+  return QuotaName{false, stored.substr(1)};
+}
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
@@ -79,6 +128,22 @@ Result<void> check_configs(const std::map<std::string, std::string>& configs) {
     }
   }
   return {};
+}
+
+Result<void> check_scope_name(const std::string& name) {
+  if (name.size() > scope_name_bytes_max) return fail(Errc::too_large, "a name over 32767 bytes");
+  if (name.find('\0') != std::string::npos) return fail(Errc::invalid, "a NUL byte in a name");
+  return {};
+}
+
+Result<void> check_quota(const QuotaChange& change) {
+  if (!change.entity.user && !change.entity.client_id && !change.entity.ip) {
+    return fail(Errc::invalid, "a quota is for somebody");
+  }
+  for (const auto* part : {&change.entity.user, &change.entity.client_id, &change.entity.ip}) {
+    if (*part) POLYLOG_TRY(check_scope_name((*part)->name));
+  }
+  return check_configs({{change.key, ""}});
 }
 
 Result<void> check_topic(const TopicRecord& topic) {
@@ -139,6 +204,11 @@ class EmbeddedCatalog final : public Catalog {
   Result<void> set_configs(const std::string& name,
                            const std::map<std::string, std::string>& configs) override;
   Result<void> set_partitions(const std::string& name, std::int32_t partitions) override;
+  Result<ScopedConfigs> scoped_configs() const override;
+  Result<void> set_scoped_configs(const ConfigScope& scope,
+                                  const std::map<std::string, std::string>& configs) override;
+  Result<Quotas> quotas() const override;
+  Result<void> change_quotas(const std::vector<QuotaChange>& changes) override;
   Result<ProducerIdBlock> reserve_producer_ids(std::int64_t count) override;
 
  private:
@@ -148,7 +218,11 @@ class EmbeddedCatalog final : public Catalog {
   bool release_ballast();
   Result<bool> is_new();  // corrupt: foreign. unsupported: newer than this program
   Result<void> create_schema(const Uuid& adopted);
+  Result<void> upgrade();
   Result<void> read_identity();
+  Result<void> replace_scope(const ConfigScope& scope,
+                             const std::map<std::string, std::string>& configs);
+  Result<void> change_quota(const QuotaChange& change);
   Result<void> insert_configs(const std::string& name,
                               const std::map<std::string, std::string>& configs);
   Result<void> insert_topic(const TopicRecord& topic);
@@ -166,6 +240,7 @@ class EmbeddedCatalog final : public Catalog {
   const std::string wal_path_;
   std::unique_ptr<Database> database_;
   bool settled_;  // the WAL found at start is known to be on the device
+  bool upgraded_ = true;  // the schema is this version's; an older one waits for room on the disk
   bool failed_ = false;
   std::string failure_;
   Uuid cluster_id_;
@@ -196,9 +271,13 @@ Result<void> EmbeddedCatalog::change(Body body, bool frees_room) {
     done = rewrite_in_place(fs_, wal_path_);
     settled_ = done.has_value();
   }
-  if (done) done = transact(body);
+  const auto apply = [&]() -> Result<void> {
+    if (!upgraded_) POLYLOG_TRY(upgrade());
+    return transact(body);
+  };
+  if (done) done = apply();
   if (!done && done.error().code == Errc::no_space && frees_room && release_ballast()) {
-    done = transact(body);
+    done = apply();
   }
   if (done && frees_room) lay_ballast();  // there may be room for it again
   if (!done && done.error().code == Errc::io) {
@@ -246,12 +325,24 @@ Result<void> EmbeddedCatalog::create_schema(const Uuid& adopted) {
   const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   return transact([&]() -> Result<void> {
     POLYLOG_TRY(database_->execute(schema_sql));
+    POLYLOG_TRY(database_->execute(added_in_2_sql));
     POLYLOG_ASSIGN(insert, database_->prepare("INSERT INTO identity VALUES (1, ?, ?)"));
     POLYLOG_TRY(insert.bind(id.to_string()).bind(now_ms).run());
     const std::string marks = "PRAGMA application_id = " + std::to_string(application_id) +
                               "; PRAGMA user_version = " + std::to_string(schema_version);
     return database_->execute(marks.c_str());
   });
+}
+
+// From version 1. The mark is part of the transaction.
+Result<void> EmbeddedCatalog::upgrade() {
+  const Result<void> done = transact([&]() -> Result<void> {
+    POLYLOG_TRY(database_->execute(added_in_2_sql));
+    const std::string mark = "PRAGMA user_version = " + std::to_string(schema_version);
+    return database_->execute(mark.c_str());
+  });
+  upgraded_ = done.has_value();
+  return done;
 }
 
 Result<void> EmbeddedCatalog::read_identity() {
@@ -274,7 +365,16 @@ Result<void> EmbeddedCatalog::prepare(const Uuid& adopted) {
   POLYLOG_ASSIGN(verdict, database_->text("PRAGMA quick_check(1)"));
   if (verdict != "ok") return fail(Errc::corrupt, verdict);
   POLYLOG_TRY(read_identity());
-  return topics().map([](const auto&) {});
+  POLYLOG_TRY(topics().map([](const auto&) {}));
+  POLYLOG_ASSIGN(version, database_->integer("PRAGMA user_version"));
+  upgraded_ = version == schema_version;
+  if (!upgraded_ && settled_) {
+    // On a full disk it is read as it is; the first change that finds room upgrades it.
+    const Result<void> done = upgrade();
+    if (!done && done.error().code != Errc::no_space) return done;
+  }
+  POLYLOG_TRY(scoped_configs().map([](const auto&) {}));
+  return quotas().map([](const auto&) {});
 }
 
 Result<std::vector<TopicRecord>> EmbeddedCatalog::topics() const {
@@ -383,6 +483,91 @@ Result<void> EmbeddedCatalog::set_partitions(const std::string& name, std::int32
     POLYLOG_ASSIGN(update, database_->prepare("UPDATE topics SET partitions = ? WHERE name = ?"));
     return update.bind(partitions).bind(name).run();
   });
+}
+
+Result<ScopedConfigs> EmbeddedCatalog::scoped_configs() const {
+  const std::lock_guard hold(mutex_);
+  ScopedConfigs found;
+  if (!upgraded_) return found;
+  POLYLOG_ASSIGN(rows, database_->prepare("SELECT scope, name, key, value FROM scoped_configs"));
+  for (;;) {
+    POLYLOG_ASSIGN(row, rows.step());
+    if (!row) return found;
+    const auto kind = parse_scope(rows.text(0));
+    if (!kind) {
+      return fail(Errc::corrupt, "the catalogue has settings of a '" + rows.text(0) + "'");
+    }
+    found[ConfigScope{*kind, rows.text(1)}].emplace(rows.text(2), rows.text(3));
+  }
+}
+
+Result<void> EmbeddedCatalog::replace_scope(const ConfigScope& scope,
+                                            const std::map<std::string, std::string>& configs) {
+  const std::string kind = scope_name(scope.kind);
+  POLYLOG_ASSIGN(clear,
+                 database_->prepare("DELETE FROM scoped_configs WHERE scope = ? AND name = ?"));
+  POLYLOG_TRY(clear.bind(kind).bind(scope.name).run());
+  for (const auto& [key, value] : configs) {
+    POLYLOG_ASSIGN(insert, database_->prepare("INSERT INTO scoped_configs VALUES (?, ?, ?, ?)"));
+    POLYLOG_TRY(insert.bind(kind).bind(scope.name).bind(key).bind(value).run());
+  }
+  return {};
+}
+
+Result<void> EmbeddedCatalog::set_scoped_configs(
+    const ConfigScope& scope, const std::map<std::string, std::string>& configs) {
+  POLYLOG_TRY(check_scope_name(scope.name));
+  POLYLOG_TRY(check_configs(configs));
+  return change([&] { return replace_scope(scope, configs); }, true);
+}
+
+Result<Quotas> EmbeddedCatalog::quotas() const {
+  const std::lock_guard hold(mutex_);
+  Quotas found;
+  if (!upgraded_) return found;
+  POLYLOG_ASSIGN(rows,
+                 database_->prepare("SELECT user, client_id, ip, key, value FROM quotas"));
+  for (;;) {
+    POLYLOG_ASSIGN(row, rows.step());
+    if (!row) return found;
+    QuotaEntity entity;
+    entity.user = parse_part(rows.text(0));
+    entity.client_id = parse_part(rows.text(1));
+    entity.ip = parse_part(rows.text(2));
+    if (!entity.user && !entity.client_id && !entity.ip) {
+      return fail(Errc::corrupt, "the catalogue has a quota of nobody");
+    }
+    found[entity].emplace(rows.text(3), rows.real(4));
+  }
+}
+
+Result<void> EmbeddedCatalog::change_quota(const QuotaChange& change) {
+  const std::string user = stored_part(change.entity.user);
+  const std::string client_id = stored_part(change.entity.client_id);
+  const std::string ip = stored_part(change.entity.ip);
+  if (change.value) {
+    POLYLOG_ASSIGN(put, database_->prepare("INSERT OR REPLACE INTO quotas VALUES (?, ?, ?, ?, ?)"));
+    put.bind(user).bind(client_id).bind(ip).bind(change.key).bind_real(*change.value);
+    return put.run();
+  }
+  POLYLOG_ASSIGN(drop, database_->prepare("DELETE FROM quotas WHERE user = ? AND client_id = ? "
+                                          "AND ip = ? AND key = ?"));
+  return drop.bind(user).bind(client_id).bind(ip).bind(change.key).run();
+}
+
+Result<void> EmbeddedCatalog::change_quotas(const std::vector<QuotaChange>& changes) {
+  bool only_lifts = true;
+  for (const QuotaChange& one : changes) {
+    POLYLOG_TRY(check_quota(one));
+    only_lifts = only_lifts && !one.value;
+  }
+  if (changes.empty()) return {};
+  return change(
+      [&]() -> Result<void> {
+        for (const QuotaChange& one : changes) POLYLOG_TRY(change_quota(one));
+        return {};
+      },
+      only_lifts);
 }
 
 Result<ProducerIdBlock> EmbeddedCatalog::reserve_producer_ids(std::int64_t count) {

@@ -16,6 +16,8 @@ using fs::SimFileSystem;
 // What a catalogue holds, and what one change makes of it.
 struct Model {
   std::map<std::string, TopicRecord> topics;
+  ScopedConfigs scoped;
+  Quotas quotas;
   std::int64_t next_producer_id = 0;
 };
 
@@ -41,6 +43,33 @@ Change reserve(std::int64_t count) {
           [count](Model& model) { model.next_producer_id += count; }};
 }
 
+Change set_scope(const ConfigScope& scope, const std::map<std::string, std::string>& configs) {
+  return {"settings of " + scope.name,
+          [=](Catalog& catalog) { return catalog.set_scoped_configs(scope, configs); },
+          [=](Model& model) {
+            model.scoped.erase(scope);
+            if (!configs.empty()) model.scoped[scope] = configs;
+          }};
+}
+
+Change quotas(const std::vector<QuotaChange>& changes) {
+  return {"quotas", [=](Catalog& catalog) { return catalog.change_quotas(changes); },
+          [=](Model& model) {
+            for (const QuotaChange& change : changes) {
+              auto& values = model.quotas[change.entity];
+              values.erase(change.key);
+              if (change.value) values[change.key] = *change.value;
+              if (values.empty()) model.quotas.erase(change.entity);
+            }
+          }};
+}
+
+QuotaEntity client(const std::string& id) {
+  QuotaEntity entity;
+  entity.client_id = QuotaName{id.empty(), id};
+  return entity;
+}
+
 std::vector<Change> script() {
   return {create("a", 1),
           reserve(1000),
@@ -54,7 +83,12 @@ std::vector<Change> script() {
            [](Model& model) { model.topics["b"].configs = {{"x", std::string(3000, 'x')}}; }},
           {"delete a", [](Catalog& catalog) { return catalog.delete_topic("a"); },
            [](Model& model) { model.topics.erase("a"); }},
+          set_scope({ConfigScope::Kind::brokers, ""}, {{"log.retention.ms", "1"}}),
+          quotas({{client("a"), "producer_byte_rate", 1.5}, {client(""), "consumer_byte_rate", 2}}),
           create("c", 3),
+          set_scope({ConfigScope::Kind::brokers, ""}, {}),
+          set_scope({ConfigScope::Kind::group, "g"}, {{"x", std::string(3000, 'x')}}),
+          quotas({{client("a"), "producer_byte_rate", std::nullopt}, {client("b"), "k", 3}}),
           reserve(7)};
 }
 
@@ -115,9 +149,14 @@ void check(fs::FileSystem& fs, const Outcome& outcome, const std::string& at) {
   ASSERT_TRUE(topics) << at << ": " << topics.error().to_string();
   const auto block = catalog.reserve_producer_ids(1);
   ASSERT_TRUE(block) << at << ": " << block.error().to_string();
+  const auto scoped = catalog.scoped_configs();
+  ASSERT_TRUE(scoped) << at << ": " << scoped.error().to_string();
+  const auto limits = catalog.quotas();
+  ASSERT_TRUE(limits) << at << ": " << limits.error().to_string();
   bool found = false;
   for (const Model& model : outcome.possible) {
-    found |= *topics == topics_of(model) && block->first == model.next_producer_id;
+    found |= *topics == topics_of(model) && block->first == model.next_producer_id &&
+             *scoped == model.scoped && *limits == model.quotas;
   }
   EXPECT_TRUE(found) << at << ": " << topics->size() << " topics, next id " << block->first;
   EXPECT_TRUE(catalog.create_topic({"new", Uuid::random(), 1, "kafka", {}})) << at;

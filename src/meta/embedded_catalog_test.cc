@@ -185,6 +185,129 @@ TEST(EmbeddedCatalog, producer_ids_are_never_given_twice) {
   EXPECT_EQ(block->count, 1);
 }
 
+using Kind = ConfigScope::Kind;
+
+TEST(EmbeddedCatalog, settings_of_brokers_and_groups_are_kept_and_replaced_as_a_whole) {
+  fs::SimFileSystem fs;
+  const ConfigScope all{Kind::brokers, ""}, one{Kind::broker, "1"}, group{Kind::group, "g*="};
+  {
+    auto catalog = open(fs);
+    EXPECT_TRUE(catalog->scoped_configs()->empty());
+    ASSERT_TRUE(catalog->set_scoped_configs(all, {{"log.retention.ms", "1"}, {"x", ""}}));
+    ASSERT_TRUE(catalog->set_scoped_configs(one, {{"log.retention.ms", "2"}}));
+    ASSERT_TRUE(catalog->set_scoped_configs(group, {{"consumer.session.timeout.ms", "3"}}));
+    ASSERT_TRUE(catalog->set_scoped_configs(all, {{"log.retention.ms", "4"}}));
+  }
+  auto catalog = open(fs);
+  const ScopedConfigs expected{{all, {{"log.retention.ms", "4"}}},
+                               {one, {{"log.retention.ms", "2"}}},
+                               {group, {{"consumer.session.timeout.ms", "3"}}}};
+  EXPECT_EQ(*catalog->scoped_configs(), expected);
+  ASSERT_TRUE(catalog->set_scoped_configs(one, {}));
+  EXPECT_EQ(catalog->scoped_configs()->count(one), 0U);
+  const ConfigScope bad{Kind::group, std::string("a\0b", 3)};
+  EXPECT_EQ(catalog->set_scoped_configs(bad, {}).error().code, Errc::invalid);
+}
+
+TEST(EmbeddedCatalog, quotas_keep_their_exact_value_and_tell_default_from_absent) {
+  fs::SimFileSystem fs;
+  QuotaEntity user, default_user, both, ip;
+  user.user = QuotaName{false, "*"};
+  default_user.user = QuotaName{true, ""};
+  both.user = QuotaName{false, "a"};
+  both.client_id = QuotaName{true, ""};
+  ip.ip = QuotaName{false, "127.0.0.1"};
+  {
+    auto catalog = open(fs);
+    ASSERT_TRUE(catalog->change_quotas({{user, "producer_byte_rate", 1048576.0},
+                                        {default_user, "request_percentage", 0.1},
+                                        {both, "consumer_byte_rate", 1e15},
+                                        {ip, "connection_creation_rate", 7}}));
+    ASSERT_TRUE(catalog->change_quotas(
+        {{user, "producer_byte_rate", 5}, {ip, "connection_creation_rate", std::nullopt}}));
+    EXPECT_EQ(catalog->change_quotas({{QuotaEntity{}, "k", 1}}).error().code, Errc::invalid);
+  }
+  const Quotas expected{{user, {{"producer_byte_rate", 5}}},
+                        {default_user, {{"request_percentage", 0.1}}},
+                        {both, {{"consumer_byte_rate", 1e15}}}};
+  EXPECT_EQ(*open(fs)->quotas(), expected);
+}
+
+// What version 1 left behind.
+const char* version_1_sql = R"sql(
+  PRAGMA application_id = 1886154599; PRAGMA user_version = 1;
+  CREATE TABLE identity(only INTEGER PRIMARY KEY CHECK (only = 1), cluster_id TEXT NOT NULL,
+                        created_ms INTEGER NOT NULL) STRICT;
+  CREATE TABLE topics(name TEXT NOT NULL PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+                      partitions INTEGER NOT NULL, layout TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE topic_configs(topic TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+                             PRIMARY KEY (topic, key)) STRICT, WITHOUT ROWID;
+  CREATE TABLE producer_ids(only INTEGER PRIMARY KEY CHECK (only = 1), next INTEGER NOT NULL)
+    STRICT;
+  INSERT INTO producer_ids VALUES (1, 5000);
+  INSERT INTO identity VALUES (1, 'AQAAAAAAAAAAAAAAAAAAAA', 1);
+  INSERT INTO topics VALUES ('old', 'AgAAAAAAAAAAAAAAAAAAAA', 3, 'kafka');
+  INSERT INTO topic_configs VALUES ('old', 'retention.ms', '9');
+)sql";
+
+TEST(EmbeddedCatalog, version_1_is_upgraded_and_keeps_what_it_had) {
+  fs::SimFileSystem fs;
+  put(fs, "/meta.db", foreign_database(version_1_sql));
+  const TopicRecord old{"old", id_of(2), 3, "kafka", {{"retention.ms", "9"}}};
+  for (int round = 0; round < 2; ++round) {
+    auto catalog = open(fs);
+    ASSERT_NE(catalog, nullptr);
+    EXPECT_EQ(catalog->cluster_id(), id_of(1));
+    EXPECT_EQ(*catalog->topics(), std::vector{old});
+    EXPECT_EQ(catalog->reserve_producer_ids(10)->first, 5000 + 10 * round);
+    EXPECT_EQ(catalog->scoped_configs()->size(), static_cast<std::size_t>(round));
+    ASSERT_TRUE(catalog->set_scoped_configs({Kind::brokers, ""}, {{"k", "v"}}));
+  }
+}
+
+TEST(EmbeddedCatalog, version_1_on_a_full_disk_is_read_and_upgraded_once_there_is_room) {
+  fs::SimFileSystem fs;
+  auto bytes = foreign_database(version_1_sql);
+  bytes[18] = bytes[19] = 2;  // it was used in WAL mode
+  put(fs, "/meta.db", bytes);
+  fs.set_capacity(0);
+  auto catalog = open(fs);
+  ASSERT_NE(catalog, nullptr);
+  EXPECT_EQ(catalog->topics()->size(), 1U);
+  EXPECT_TRUE(catalog->quotas()->empty());
+  EXPECT_EQ(catalog->set_scoped_configs({Kind::brokers, ""}, {{"k", "v"}}).error().code,
+            Errc::no_space);
+  fs.set_capacity(1 << 30);
+  ASSERT_TRUE(catalog->set_scoped_configs({Kind::brokers, ""}, {{"k", "v"}}));
+  EXPECT_EQ(catalog->scoped_configs()->size(), 1U);
+}
+
+TEST(EmbeddedCatalog, an_upgrade_cut_off_at_any_step_leaves_version_1_or_2_whole) {
+  std::uint64_t steps = 0;
+  {
+    fs::SimFileSystem fs;
+    put(fs, "/meta.db", foreign_database(version_1_sql));
+    const std::uint64_t before = fs.steps();
+    open(fs);
+    steps = fs.steps() - before;
+  }
+  ASSERT_GT(steps, 3U);
+  for (std::uint64_t step = 1; step <= steps; ++step) {
+    fs::SimFileSystem fs;
+    put(fs, "/meta.db", foreign_database(version_1_sql));
+    const std::uint64_t at = fs.steps() + step;
+    fs.crash_at(at, false);
+    { auto cut = open_embedded_catalog(fs, "/", {}); }
+    for (const fs::CrashChoice& choice : fs.crash_choices(step, 6)) {
+      auto after = fs.crash_state(choice);
+      auto catalog = open(*after);
+      ASSERT_NE(catalog, nullptr) << step;
+      EXPECT_EQ(catalog->topics()->size(), 1U) << step;
+      EXPECT_TRUE(catalog->change_quotas({{QuotaEntity{QuotaName{true, ""}, {}, {}}, "k", 1}}));
+    }
+  }
+}
+
 TEST(EmbeddedCatalog, many_topics_and_checkpoints_of_the_wal_fit_together) {
   fs::SimFileSystem fs;
   constexpr int count = 1500;  // beyond the thousand pages after which SQLite checkpoints
@@ -255,7 +378,7 @@ TEST(EmbeddedCatalog, another_programs_database_is_refused_and_left) {
 TEST(EmbeddedCatalog, a_schema_from_the_future_is_refused_and_left) {
   fs::SimFileSystem fs;
   const auto bytes = foreign_database(
-      "PRAGMA application_id = 1886154599; PRAGMA user_version = 2; CREATE TABLE topics(x)");
+      "PRAGMA application_id = 1886154599; PRAGMA user_version = 3; CREATE TABLE topics(x)");
   put(fs, "/meta.db", bytes);
   const Error error = open_error(fs);
   EXPECT_EQ(error.code, Errc::unsupported);

@@ -32,6 +32,12 @@ Database::Statement& Database::Statement::bind(std::string_view text) {
   return *this;
 }
 
+Database::Statement& Database::Statement::bind_real(double value) {
+  const int code = sqlite3_bind_double(statement_, ++bound_, value);
+  if (code != SQLITE_OK && error_ == SQLITE_OK) error_ = code;
+  return *this;
+}
+
 Result<bool> Database::Statement::step() {
   if (error_ != SQLITE_OK) return fail(database_.error(error_));
   const int code = sqlite3_step(statement_);
@@ -54,6 +60,10 @@ std::string Database::Statement::text(int column) const {
   if (bytes == nullptr) return {};
   return {reinterpret_cast<const char*>(bytes),
           static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+double Database::Statement::real(int column) const {
+  return sqlite3_column_double(statement_, column);
 }
 
 Database::Database(std::unique_ptr<SqliteVfs> vfs, std::string path)

@@ -28,11 +28,13 @@ class Database {
     ~Statement();
     Statement& bind(std::int64_t value);
     Statement& bind(std::string_view text);
+    Statement& bind_real(double value);
     // True: a row is there. False: done. A broken UNIQUE or PRIMARY KEY is Errc::exists.
     Result<bool> step();
     Result<void> run();  // step() for statements without rows
     std::int64_t integer(int column) const;
     std::string text(int column) const;
+    double real(int column) const;
 
    private:
     friend class Database;

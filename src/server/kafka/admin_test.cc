@@ -70,7 +70,13 @@ TEST_F(Admin, api_versions_lists_what_is_served_and_produce_from_0) {
     EXPECT_EQ(response.api_keys[0].api_key, 0);
     EXPECT_EQ(response.api_keys[0].min_version, 0);
     EXPECT_EQ(response.api_keys[0].max_version, 13);
-    EXPECT_TRUE(response.finalized_features.empty());
+    // The level of KIP-848 groups, and none of transactions.
+    ASSERT_EQ(response.finalized_features.size(), version >= 3 ? 1U : 0U);
+    ASSERT_EQ(response.supported_features.size(), version >= 4 ? 1U : 0U);
+    if (version >= 3) {
+      EXPECT_EQ(response.finalized_features[0].name, "group.version");
+      EXPECT_EQ(response.finalized_features[0].max_version_level, 1);
+    }
   }
 }
 

@@ -22,11 +22,19 @@ ApiVersionsResponse::ApiVersion entry_of(const Api& api) {
 
 }  // namespace
 
-// No feature levels are reported: that keeps clients on the transaction protocol of version 1 and
-// on classic groups.
-ApiVersionsResponse advertised_versions() {
+// Of the feature levels only that of KIP-848 groups is reported: without transaction.version
+// clients stay on the transaction protocol of version 1.
+ApiVersionsResponse advertised_versions(bool consumer_groups) {
   ApiVersionsResponse response;
-  for (const Api& api : apis()) response.api_keys.push_back(entry_of(api));
+  for (const Api& api : apis()) {
+    const bool of_consumer_groups = api.key == protocol::kafka::ApiKey::consumer_group_heartbeat ||
+                                    api.key == protocol::kafka::ApiKey::consumer_group_describe;
+    if (consumer_groups || !of_consumer_groups) response.api_keys.push_back(entry_of(api));
+  }
+  constexpr const char* group_version = "group.version";
+  response.supported_features.push_back({group_version, 0, 1});
+  response.finalized_features_epoch = 0;
+  if (consumer_groups) response.finalized_features.push_back({group_version, 1, 1});
   return response;
 }
 
@@ -52,7 +60,11 @@ Async<void> api_versions(Context& context, ClientPtr, Call call, Reply reply) {
     reply.malformed(request.error());
     co_return;
   }
-  ApiVersionsResponse response = advertised_versions();
+  ApiVersionsResponse response =
+      advertised_versions(context.broker.settings().groups.consumer_protocol);
+  // Clients of before version 4 take a feature that begins at 0 for a broken answer (KAFKA-17492).
+  constexpr std::int16_t features_from_zero_from = 4;
+  if (call.version < features_from_zero_from) response.supported_features.clear();
   constexpr std::int16_t names_itself_from = 3;
   const bool well_named = valid_software_name(request->client_software_name) &&
                           valid_software_name(request->client_software_version);

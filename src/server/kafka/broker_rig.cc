@@ -17,8 +17,21 @@
 #include "protocol/kafka/create_topics_response.h"
 #include "storage/kafka/store.h"
 #include "storage/rocketmq/store.h"
+#include "storage/rocksdb/index.h"
+#include "storage/segment/store.h"
 
 namespace polylog::server::kafka {
+namespace {
+
+Result<storage::Opened> open_segment_store(fs::FileSystem& fs, const Clock& clock,
+                                           const storage::StoreConfig& config) {
+  const auto open_index = [&fs](const std::string& directory) {
+    return storage::open_rocksdb_index(fs, directory);
+  };
+  return storage::segment::SegmentStore::open(fs, clock, config, open_index);
+}
+
+}  // namespace
 
 WireClient::WireClient(std::uint16_t port)
     : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -90,8 +103,15 @@ BrokerRig::BrokerRig(std::map<std::string, std::string> settings) {
   std::string pattern = (std::filesystem::temp_directory_path() / "polylog-rig-XXXXXX").string();
   directory_ = ::mkdtemp(pattern.data());
   settings_ = broker::Settings::from(settings).value();
+  EXPECT_TRUE(fs_.create_directory(directory_ + "/meta"));
+  open();
+}
+
+void BrokerRig::open() {
   const std::string meta = directory_ + "/meta";
-  EXPECT_TRUE(fs_.create_directory(meta));
+  metrics_ = std::make_unique<Metrics>();
+  reactor_ = std::make_unique<broker::Reactor>();
+  pool_ = std::make_unique<broker::Pool>(*reactor_, 2);
   auto catalog = meta::open_embedded_catalog(fs_, meta, Uuid{}).value();
   settings_.shared_log.store_host = "127.0.0.1:9092";
   storage::StoreConfig config;
@@ -101,7 +121,7 @@ BrokerRig::BrokerRig(std::map<std::string, std::string> settings) {
   config.shared.commit_log_file_bytes = 16 << 20;
   config.shared.index_slots = 1000;
   config.shared.index_entries = 4000;
-  const auto open = [&](storage::OpenStore engine, const std::string& name) {
+  const auto open_store = [&](storage::OpenStore engine, const std::string& name) {
     config.directory = directory_ + "/" + name;
     auto opened = engine(fs_, clock_, config);
     EXPECT_TRUE(opened) << opened.error().to_string();
@@ -109,31 +129,51 @@ BrokerRig::BrokerRig(std::map<std::string, std::string> settings) {
   };
   broker::Broker::Stores stores;
   stores.volume = fs_.open_volume(directory_).value();
-  stores.kafka = open(&storage::kafka::KafkaStore::open, "kafka");
-  stores.rocketmq = open(&storage::rocketmq::RocketmqStore::open, "rocketmq");
-  broker_ = std::make_unique<broker::Broker>(reactor_, pool_, fs_, clock_, settings_,
+  stores.kafka = open_store(&storage::kafka::KafkaStore::open, "kafka");
+  stores.rocketmq = open_store(&storage::rocketmq::RocketmqStore::open, "rocketmq");
+  stores.segment = open_store(&open_segment_store, "segment");
+  broker_ = std::make_unique<broker::Broker>(*reactor_, *pool_, fs_, clock_, settings_,
                                              std::move(catalog), std::move(stores));
   EXPECT_TRUE(broker_->load());
-  auto service = KafkaService::open(*broker_, metrics_, "127.0.0.1:0");
+  groups_ = std::make_unique<broker::groups::Coordinator>(
+      *broker_, [this](const std::string& line) {
+        EXPECT_NE(line.find(expected_report_), std::string::npos) << line;
+      });
+  groups_->start();
+  auto service = KafkaService::open(*broker_, *groups_, *metrics_, "127.0.0.1:0");
   EXPECT_TRUE(service) << service.error().to_string();
   service_ = std::move(*service);
   service_->start();
-  thread_ = std::thread([this] { reactor_.run(); });
+  thread_ = std::thread([this] { reactor_->run(); });
+}
+
+void BrokerRig::close(bool clean) {
+  on_reactor([this] { service_->abort(); });
+  reactor_->stop();
+  thread_.join();
+  if (clean) {
+    EXPECT_TRUE(broker_->close());
+  }
+  service_ = nullptr;
+  groups_ = nullptr;
+  broker_ = nullptr;
+  pool_ = nullptr;
+  reactor_ = nullptr;
+}
+
+void BrokerRig::restart(bool clean) {
+  close(clean);
+  open();
 }
 
 BrokerRig::~BrokerRig() {
-  on_reactor([this] { service_->abort(); });
-  reactor_.stop();
-  thread_.join();
-  EXPECT_TRUE(broker_->close());
-  service_ = nullptr;
-  broker_ = nullptr;
+  close(true);
   std::filesystem::remove_all(directory_);
 }
 
 void BrokerRig::on_reactor(std::function<void()> task) {
   std::atomic<bool> done = false;
-  reactor_.post([&] {
+  reactor_->post([&] {
     task();
     done = true;
   });

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "broker/groups/coordinator.h"
 #include "format/kafka/compression.h"
 #include "fs/posix_file_system.h"
 #include "protocol/kafka/header.h"
@@ -82,7 +83,13 @@ class BrokerRig {
 
   std::uint16_t port() const { return service_->port(); }
   broker::Broker& broker() { return *broker_; }
-  Metrics& metrics() { return metrics_; }
+  broker::groups::Coordinator& groups() { return *groups_; }
+  Metrics& metrics() { return *metrics_; }
+  // The same directory served anew, on another port. Unclean: nothing was closed before, as after
+  // a kill.
+  void restart(bool clean = true);
+  // A line with this text may be reported about groups; any other fails the test.
+  void expect_report(std::string text) { expected_report_ = std::move(text); }
   // Runs on the reactor's thread; returns when it has.
   void on_reactor(std::function<void()> task);
   // Makes a topic through the protocol; fails the test when that fails.
@@ -91,14 +98,19 @@ class BrokerRig {
   Uuid topic_id(const std::string& name);
 
  private:
+  void open();
+  void close(bool clean);
+
   std::string directory_;
+  std::string expected_report_ = "\n";  // never part of a line
   fs::PosixFileSystem fs_;
   SystemClock clock_;
-  Metrics metrics_;
+  std::unique_ptr<Metrics> metrics_;
   broker::Settings settings_;
-  broker::Reactor reactor_;
-  broker::Pool pool_{reactor_, 2};
+  std::unique_ptr<broker::Reactor> reactor_;
+  std::unique_ptr<broker::Pool> pool_;
   std::unique_ptr<broker::Broker> broker_;
+  std::unique_ptr<broker::groups::Coordinator> groups_;
   std::unique_ptr<KafkaService> service_;
   std::thread thread_;
 };

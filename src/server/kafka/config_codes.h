@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "broker/topic_config.h"
+#include "broker/config_layers.h"
 
 namespace polylog::server::kafka {
 
@@ -15,6 +15,19 @@ constexpr std::int8_t config_source(broker::ConfigEntry::Source source) {
   }
   return 0;
 }
+
+constexpr std::int8_t config_source(broker::ConfigSource source) {
+  switch (source) {
+    case broker::ConfigSource::topic: return 1;
+    case broker::ConfigSource::node: return 2;
+    case broker::ConfigSource::cluster: return 3;
+    case broker::ConfigSource::fixed: return 4;
+    case broker::ConfigSource::default_value: return 5;
+    case broker::ConfigSource::group: return 8;
+  }
+  return 0;
+}
+inline constexpr std::int8_t logger_source = 6;
 
 constexpr std::int8_t config_type(broker::ConfigKey::Type type) {
   switch (type) {
@@ -30,5 +43,8 @@ constexpr std::int8_t config_type(broker::ConfigKey::Type type) {
 
 inline constexpr std::int8_t topic_resource = 2;
 inline constexpr std::int8_t broker_resource = 4;
+inline constexpr std::int8_t logger_resource = 8;
+inline constexpr std::int8_t client_metrics_resource = 16;
+inline constexpr std::int8_t group_resource = 32;
 
 }  // namespace polylog::server::kafka

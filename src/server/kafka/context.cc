@@ -4,8 +4,10 @@
 
 namespace polylog::server::kafka {
 
-Context::Context(broker::Broker& broker_in, Metrics& metrics_in)
+Context::Context(broker::Broker& broker_in, broker::groups::Coordinator& groups_in,
+                 Metrics& metrics_in)
     : broker(broker_in),
+      groups(groups_in),
       metrics(metrics_in),
       fetch_sessions(static_cast<std::size_t>(
           std::max<std::int32_t>(broker_in.settings().fetch_session_slots, 0))),
@@ -16,7 +18,18 @@ Context::Context(broker::Broker& broker_in, Metrics& metrics_in)
       fetched_bytes(
           metrics_in.counter("polylog_fetched_bytes_total", "Bytes of batches handed to clients.")),
       fetched_records(
-          metrics_in.counter("polylog_fetched_records_total", "Records handed to clients.")) {}
+          metrics_in.counter("polylog_fetched_records_total", "Records handed to clients.")) {
+  for (std::size_t i = 0; i < throttles.size(); ++i) {
+    const auto kind = static_cast<broker::quotas::Kind>(i);
+    const std::string label = "quota=\"" + std::string(broker::quotas::name_of(kind)) + "\"";
+    throttles[i].requests =
+        &metrics.counter("polylog_quota_throttled_total",
+                         "Requests after which a client was told to be silent.", label);
+    throttles[i].milliseconds =
+        &metrics.counter("polylog_quota_throttle_seconds_total",
+                         "For how long clients were told to be silent.", label, 1e-3);
+  }
+}
 
 std::int16_t Context::wire(ErrorCode code) {
   if (code != ErrorCode::none) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "broker/groups/coordinator.h"
 #include "server/kafka/errors.h"
 #include "server/kafka/fetch_sessions.h"
 #include "server/log.h"
@@ -24,14 +26,23 @@ struct ApiCounters {
   Counter* response_bytes = nullptr;
 };
 
+// How often clients were told to be silent for a quota, and for how long.
+struct ThrottleCounters {
+  Counter* requests = nullptr;
+  Counter* milliseconds = nullptr;
+};
+
 // What all requests share. Lives as long as the service. Reactor only.
 struct Context {
-  Context(broker::Broker& broker_in, Metrics& metrics_in);
+  Context(broker::Broker& broker_in, broker::groups::Coordinator& groups_in,
+          Metrics& metrics_in);
 
   broker::Broker& broker;
+  broker::groups::Coordinator& groups;
   Metrics& metrics;
   FetchSessions fetch_sessions;
   std::map<std::int16_t, ApiCounters> api_counters;
+  std::array<ThrottleCounters, broker::quotas::kinds> throttles;  // by Kind
   Counter& produced_bytes;
   Counter& produced_records;
   Counter& fetched_bytes;

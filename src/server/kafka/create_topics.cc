@@ -7,6 +7,8 @@
 #include "protocol/kafka/create_topics_response.h"
 #include "server/kafka/config_codes.h"
 #include "server/kafka/handlers.h"
+#include "server/kafka/mutation_quota.h"
+#include "server/kafka/replicas.h"
 
 namespace polylog::server::kafka {
 
@@ -18,24 +20,37 @@ namespace {
 using Asked = CreateTopicsRequest::CreatableTopic;
 using Answer = CreateTopicsResponse::CreatableTopicResult;
 
+constexpr const char* metadata_log = "__cluster_metadata";  // Kafka's own, never a topic
+
 void refuse(Context& context, Answer& answer, ErrorCode code, std::string message) {
   answer.error_code = context.wire(code);
   answer.error_message = std::move(message);
 }
 
-// A manual assignment names each partition from 0 on, each on this node alone.
-bool assignment_fits(const Asked& asked, std::int32_t node_id) {
+// A manual assignment names each partition from 0 on, each on this node alone; "" when it does.
+std::string wrong_with_assignments(const Asked& asked, std::int32_t node_id) {
   std::set<std::int32_t> partitions;
   for (const auto& assignment : asked.assignments) {
-    const bool here = assignment.broker_ids.size() == 1 && assignment.broker_ids[0] == node_id;
-    if (!here || !partitions.insert(assignment.partition_index).second) return false;
+    if (!partitions.insert(assignment.partition_index).second) {
+      return "Found multiple manual partition assignments for partition " +
+             std::to_string(assignment.partition_index);
+    }
+    std::string wrong = wrong_with_replicas(assignment.broker_ids, node_id);
+    if (!wrong.empty()) return wrong;
   }
-  return *partitions.begin() == 0 &&
-         *partitions.rbegin() == static_cast<std::int32_t>(partitions.size()) - 1;
+  const bool consecutive =
+      *partitions.begin() == 0 &&
+      *partitions.rbegin() == static_cast<std::int32_t>(partitions.size()) - 1;
+  return consecutive ? "" : "partitions should be a consecutive 0-based integer sequence";
 }
 
 // What the request means, or the refusal already in `answer`.
 std::optional<broker::NewTopic> understand(Context& context, const Asked& asked, Answer& answer) {
+  if (is_internal_topic(asked.name) || asked.name == metadata_log) {
+    refuse(context, answer, ErrorCode::invalid_request,
+           "Creation of internal topic " + asked.name + " is prohibited.");
+    return std::nullopt;
+  }
   broker::NewTopic topic;
   topic.name = asked.name;
   topic.partitions = asked.num_partitions;
@@ -54,10 +69,9 @@ std::optional<broker::NewTopic> understand(Context& context, const Asked& asked,
            "a manual assignment excludes partition count and replication factor");
     return std::nullopt;
   }
-  if (!assignment_fits(asked, context.broker.settings().node_id)) {
-    refuse(context, answer, ErrorCode::invalid_replica_assignment,
-           "partitions are numbered from 0 and can only be assigned to broker " +
-               std::to_string(context.broker.settings().node_id));
+  std::string wrong = wrong_with_assignments(asked, context.broker.settings().node_id);
+  if (!wrong.empty()) {
+    refuse(context, answer, ErrorCode::invalid_replica_assignment, std::move(wrong));
     return std::nullopt;
   }
   topic.partitions = static_cast<std::int32_t>(asked.assignments.size());
@@ -84,9 +98,16 @@ void describe(Context& context, const broker::NewTopic& asked, const broker::Top
   }
 }
 
-Async<void> create(Context& context, const Asked& asked, bool validate_only, Answer& answer) {
+Async<void> create(Context& context, MutationQuota& quota, const Asked& asked,
+                   bool validate_only, Answer& answer) {
   std::optional<broker::NewTopic> topic = understand(context, asked, answer);
   if (!topic) co_return;
+  const std::int32_t partitions =
+      topic->partitions == -1 ? context.broker.settings().num_partitions : topic->partitions;
+  if (!context.broker.find(asked.name) && !quota.take(partitions)) {
+    refuse(context, answer, ErrorCode::throttling_quota_exceeded, MutationQuota::message);
+    co_return;
+  }
   topic->validate_only = validate_only;
   broker::NewTopic request = *topic;
   const broker::Broker::TopicOutcome outcome =
@@ -110,6 +131,8 @@ Async<void> create_topics(Context& context, ClientPtr, Call call, Reply reply) {
   std::map<std::string, int> times_named;
   for (const Asked& asked : request->topics) ++times_named[asked.name];
 
+  constexpr std::int16_t throttled_from = 6;
+  MutationQuota quota(context, reply, call.version >= throttled_from);
   CreateTopicsResponse response;
   for (const Asked& asked : request->topics) {
     int& times = times_named[asked.name];
@@ -117,10 +140,10 @@ Async<void> create_topics(Context& context, ClientPtr, Call call, Reply reply) {
     Answer& answer = response.topics.emplace_back();
     answer.name = asked.name;
     if (times > 1) {
-      refuse(context, answer, ErrorCode::invalid_request, "the topic is named more than once");
+      refuse(context, answer, ErrorCode::invalid_request, "Duplicate topic name.");
       times = 0;
     } else {
-      co_await create(context, asked, request->validate_only, answer);
+      co_await create(context, quota, asked, request->validate_only, answer);
     }
   }
   reply.send(response);

@@ -7,6 +7,8 @@
 #include "protocol/kafka/delete_records_response.h"
 #include "protocol/kafka/fetch_request.h"
 #include "protocol/kafka/fetch_response.h"
+#include "protocol/kafka/find_coordinator_request.h"
+#include "protocol/kafka/find_coordinator_response.h"
 #include "protocol/kafka/init_producer_id_request.h"
 #include "protocol/kafka/init_producer_id_response.h"
 #include "protocol/kafka/list_offsets_request.h"
@@ -81,7 +83,7 @@ struct Data : testing::TestWithParam<const char*> {
   WireClient client{rig.port()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Layout, Data, testing::Values("kafka", "rocketmq"),
+INSTANTIATE_TEST_SUITE_P(Layout, Data, testing::Values("kafka", "rocketmq", "segment"),
                          [](const auto& layout) { return std::string(layout.param); });
 
 TEST_P(Data, what_is_produced_is_fetched_in_every_version) {
@@ -190,7 +192,9 @@ TEST_P(Data, log_append_time_is_answered) {
 }
 
 TEST_P(Data, internal_topics_are_not_written_by_clients) {
-  rig.create_topic("__consumer_offsets");
+  FindCoordinatorRequest request;  // makes the topic
+  request.coordinator_keys = {"g"};
+  client.ask<FindCoordinatorResponse>(request, 6);
   EXPECT_EQ(produce(batch_of(Values{"a"}), -1, 9, "__consumer_offsets").error_code, 17);
 }
 

@@ -3,6 +3,7 @@
 #include "protocol/kafka/describe_cluster_request.h"
 #include "protocol/kafka/describe_cluster_response.h"
 #include "server/kafka/handlers.h"
+#include "server/kafka/operations.h"
 
 namespace polylog::server::kafka {
 
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::int8_t endpoint_brokers = 1;
 constexpr std::int8_t endpoint_controllers = 2;
-constexpr std::int32_t cluster_operations = 0x1fa0;
 
 }  // namespace
 

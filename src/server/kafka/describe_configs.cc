@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 
+#include "broker/config_layers.h"
 #include "protocol/kafka/describe_configs_request.h"
 #include "protocol/kafka/describe_configs_response.h"
+#include "server/kafka/config_changes.h"
 #include "server/kafka/config_codes.h"
 #include "server/kafka/handlers.h"
 
@@ -17,8 +19,9 @@ using Asked = DescribeConfigsRequest::DescribeConfigsResource;
 using Answer = DescribeConfigsResponse::DescribeConfigsResult;
 using Entry = DescribeConfigsResponse::DescribeConfigsResourceResult;
 
+// Without any key Kafka's brokers take all to be asked for, as with no list.
 bool wanted(const Asked& asked, std::string_view name) {
-  if (!asked.configuration_keys) return true;
+  if (!asked.configuration_keys || asked.configuration_keys->empty()) return true;
   return std::find(asked.configuration_keys->begin(), asked.configuration_keys->end(), name) !=
          asked.configuration_keys->end();
 }
@@ -28,15 +31,25 @@ void refuse(Context& context, Answer& answer, ErrorCode code, std::string messag
   answer.error_message = std::move(message);
 }
 
-// The values behind the one in force, most specific first.
-void add_synonyms(const broker::ConfigEntry& entry, Entry& out) {
-  DescribeConfigsResponse::DescribeConfigsSynonym synonym;
-  const bool from_broker = entry.source == broker::ConfigEntry::Source::broker;
-  synonym.name =
-      from_broker && !entry.key->broker_name.empty() ? entry.key->broker_name : entry.key->name;
-  synonym.value = entry.value;
-  synonym.source = config_source(entry.source);
-  out.synonyms.push_back(std::move(synonym));
+void add(const std::vector<broker::DescribedConfig>& configs, const Asked& asked,
+         const DescribeConfigsRequest& request, Answer& answer) {
+  for (const broker::DescribedConfig& config : configs) {
+    if (!wanted(asked, config.name)) continue;
+    Entry& out = answer.configs.emplace_back();
+    out.name = config.name;
+    out.value = config.value;
+    out.read_only = config.read_only;
+    out.config_source = config_source(config.source);
+    out.config_type = config_type(config.type);
+    if (request.include_documentation) out.documentation = config.help;
+    if (!request.include_synonyms) continue;
+    for (const broker::ConfigLayer& layer : config.layers) {
+      DescribeConfigsResponse::DescribeConfigsSynonym& synonym = out.synonyms.emplace_back();
+      synonym.name = layer.name;
+      synonym.value = layer.value;
+      synonym.source = config_source(layer.source);
+    }
+  }
 }
 
 void describe_topic(Context& context, const Asked& asked, const DescribeConfigsRequest& request,
@@ -49,41 +62,52 @@ void describe_topic(Context& context, const Asked& asked, const DescribeConfigsR
            "there is no such topic");
     return;
   }
-  const auto& defaults = context.broker.settings().values();
-  for (const broker::ConfigEntry& entry :
-       broker::describe_topic_config(topic->overrides, defaults, topic->config.layout)) {
-    if (!wanted(asked, entry.key->name)) continue;
-    Entry& out = answer.configs.emplace_back();
-    out.name = entry.key->name;
-    out.value = entry.value;
-    out.config_source = config_source(entry.source);
-    out.config_type = config_type(entry.key->type);
-    if (request.include_synonyms) add_synonyms(entry, out);
-    if (request.include_documentation) out.documentation = entry.key->help;
-  }
+  add(broker::describe_topic(topic->overrides, context.broker.setting_layers(),
+                             topic->config.layout),
+      asked, request, answer);
 }
 
-void describe_broker(Context& context, const Asked& asked, const DescribeConfigsRequest& request,
-                     Answer& answer) {
-  const broker::Settings& settings = context.broker.settings();
-  if (asked.resource_name.empty()) return;  // cluster-wide dynamic settings: there are none
-  if (asked.resource_name != std::to_string(settings.node_id)) {
-    refuse(context, answer, ErrorCode::invalid_request,
-           "this is broker " + std::to_string(settings.node_id));
-    return;
-  }
-  for (const broker::SettingKey& key : broker::setting_keys()) {
-    if (!wanted(asked, key.name)) continue;
-    const auto set = settings.values().find(key.name);
-    const bool is_set = set != settings.values().end();
-    Entry& out = answer.configs.emplace_back();
-    out.name = key.name;
-    out.value = is_set ? set->second : key.default_value;
-    out.read_only = true;
-    out.config_source = config_source(is_set ? broker::ConfigEntry::Source::broker
-                                             : broker::ConfigEntry::Source::default_value);
-    out.config_type = config_type(key.type);
-    if (request.include_documentation) out.documentation = key.help;
+// polylog logs at one level, which nobody can change.
+void describe_logger(Answer& answer) {
+  Entry& out = answer.configs.emplace_back();
+  out.name = "root";
+  out.value = "INFO";
+  out.read_only = true;
+  out.config_source = logger_source;
+}
+
+void describe(Context& context, const Asked& asked, const DescribeConfigsRequest& request,
+              Answer& answer) {
+  const std::string& name = asked.resource_name;
+  const broker::SettingLayers& layers = context.broker.setting_layers();
+  switch (asked.resource_type) {
+    case topic_resource: return describe_topic(context, asked, request, answer);
+    case broker_resource:
+      if (name.empty()) return add(broker::describe_cluster(layers), asked, request, answer);
+      if (auto wrong = wrong_node_name(context, name)) {
+        return refuse(context, answer, ErrorCode::invalid_request, std::move(*wrong));
+      }
+      return add(broker::describe_broker(layers), asked, request, answer);
+    case logger_resource:
+      if (auto wrong = wrong_node_name(context, name)) {
+        return refuse(context, answer, ErrorCode::invalid_request, std::move(*wrong));
+      }
+      return describe_logger(answer);
+    case client_metrics_resource:
+      if (!name.empty()) return;  // a subscription that nobody made is empty
+      return refuse(context, answer, ErrorCode::invalid_request,
+                    "Client metrics subscription name must not be empty");
+    case group_resource:
+      if (name.empty()) {
+        return refuse(context, answer, ErrorCode::invalid_request,
+                      "Group name must not be empty");
+      }
+      return add(broker::describe_group(context.broker.group_configs(name), layers), asked,
+                 request, answer);
+    default:
+      return refuse(context, answer, ErrorCode::invalid_request,
+                    "Unexpected resource type " + std::to_string(asked.resource_type) +
+                        " for resource " + name);
   }
 }
 
@@ -101,14 +125,7 @@ Async<void> describe_configs(Context& context, ClientPtr, Call call, Reply reply
     Answer& answer = response.results.emplace_back();
     answer.resource_type = asked.resource_type;
     answer.resource_name = asked.resource_name;
-    if (asked.resource_type == topic_resource) {
-      describe_topic(context, asked, *request, answer);
-    } else if (asked.resource_type == broker_resource) {
-      describe_broker(context, asked, *request, answer);
-    } else {
-      refuse(context, answer, ErrorCode::invalid_request,
-             "only topics and brokers have settings here");
-    }
+    describe(context, asked, *request, answer);
   }
   reply.send(response);
 }

@@ -37,6 +37,41 @@ ErrorCode error_code(broker::Broker::TopicError error) {
   return ErrorCode::unknown_server_error;
 }
 
+ErrorCode error_code(broker::groups::GroupError error) {
+  using broker::groups::GroupError;
+  switch (error) {
+    case GroupError::none: return ErrorCode::none;
+    case GroupError::coordinator_not_available: return ErrorCode::coordinator_not_available;
+    case GroupError::not_coordinator: return ErrorCode::not_coordinator;
+    case GroupError::load_in_progress: return ErrorCode::coordinator_load_in_progress;
+    case GroupError::invalid_group_id: return ErrorCode::invalid_group_id;
+    case GroupError::illegal_generation: return ErrorCode::illegal_generation;
+    case GroupError::unknown_member_id: return ErrorCode::unknown_member_id;
+    case GroupError::rebalance_in_progress: return ErrorCode::rebalance_in_progress;
+    case GroupError::inconsistent_group_protocol: return ErrorCode::inconsistent_group_protocol;
+    case GroupError::invalid_session_timeout: return ErrorCode::invalid_session_timeout;
+    case GroupError::member_id_required: return ErrorCode::member_id_required;
+    case GroupError::fenced_instance_id: return ErrorCode::fenced_instance_id;
+    case GroupError::group_max_size_reached: return ErrorCode::group_max_size_reached;
+    case GroupError::non_empty_group: return ErrorCode::non_empty_group;
+    case GroupError::group_id_not_found: return ErrorCode::group_id_not_found;
+    case GroupError::group_subscribed_to_topic: return ErrorCode::group_subscribed_to_topic;
+    case GroupError::unknown_topic_or_partition: return ErrorCode::unknown_topic_or_partition;
+    case GroupError::unknown_topic_id: return ErrorCode::unknown_topic_id;
+    case GroupError::offset_metadata_too_large: return ErrorCode::offset_metadata_too_large;
+    case GroupError::unstable_offset_commit: return ErrorCode::unstable_offset_commit;
+    case GroupError::fenced_member_epoch: return ErrorCode::fenced_member_epoch;
+    case GroupError::unreleased_instance_id: return ErrorCode::unreleased_instance_id;
+    case GroupError::unsupported_assignor: return ErrorCode::unsupported_assignor;
+    case GroupError::stale_member_epoch: return ErrorCode::stale_member_epoch;
+    case GroupError::invalid_regular_expression: return ErrorCode::invalid_regular_expression;
+    case GroupError::invalid_request: return ErrorCode::invalid_request;
+    case GroupError::unsupported_version: return ErrorCode::unsupported_version;
+    case GroupError::storage: return ErrorCode::coordinator_not_available;
+  }
+  return ErrorCode::unknown_server_error;
+}
+
 ErrorCode error_code(format::kafka::BatchFault fault) {
   using format::kafka::BatchFault;
   switch (fault) {

@@ -84,14 +84,48 @@ void send(Context& context, FetchReader& reader, const FetchSessions::Plan& plan
   reply.send(response);
 }
 
+// What the client read counts against its quota when it is sent. True: it is over it, and gets
+// nothing until it was silent; but a single piece that is more than the quota ever allows goes out,
+// and is paid for afterwards.
+bool over_quota(Context& context, const FetchReader& reader, Reply& reply) {
+  using broker::quotas::Kind;
+  broker::quotas::Quotas& quotas = context.broker.quotas();
+  if (!quotas.limited(Kind::fetch)) return false;
+  const std::int64_t now_ms = context.broker.steady_ms();
+  const auto bytes = static_cast<double>(reader.bytes());
+  const bool unused = quotas.unused(Kind::fetch, reply.who(), now_ms);
+  const std::int64_t silence_ms = quotas.record(Kind::fetch, reply.who(), bytes, now_ms);
+  reply.silence(Kind::fetch, silence_ms);
+  if (silence_ms == 0 || unused) return false;
+  quotas.take_back(Kind::fetch, reply.who(), bytes, now_ms);
+  return true;
+}
+
+// A fetch is not read larger than its client's quota could let through.
+void keep_within_quota(const Context& context, const Reply& reply, FetchRules& rules) {
+  const auto most = context.broker.quotas().burst_max(broker::quotas::Kind::fetch, reply.who());
+  if (!most || *most >= static_cast<double>(rules.bytes_max)) return;
+  rules.bytes_max = static_cast<std::size_t>(*most);
+  rules.bytes_min = std::min(rules.bytes_min, rules.bytes_max);
+}
+
+void send_nothing_yet(const FetchSessions::Plan& plan, Reply reply) {
+  FetchResponse response;
+  response.session_id = FetchSessions::session_of(plan);
+  reply.send(response);
+}
+
 // Reads, waits for more as long as the client allows, and answers.
 Async<void> serve(ClientPtr client, FetchSessions::Plan plan, FetchRules rules,
                   std::int64_t deadline_ns, Reply reply, [[maybe_unused]] FetchTurn turn) {
   Context& context = *client->context;
   broker::Signal signal(context.broker.reactor().context());
   FetchReader reader(context, rules, plan.partitions);
+  std::int64_t work_ns = 0;  // without the waiting
   for (;;) {
+    const std::int64_t pass_ns = context.broker.clock().steady_ns();
     co_await read_pass(context, reader);
+    work_ns += context.broker.clock().steady_ns() - pass_ns;
     if (reader.satisfied() || client->ended || context.broker.clock().steady_ns() >= deadline_ns) {
       break;
     }
@@ -99,6 +133,13 @@ Async<void> serve(ClientPtr client, FetchSessions::Plan plan, FetchRules rules,
     if (reader.subscribe(&signal)) co_await signal.wait(deadline_ns);
     client->fetch_waits = nullptr;
     reader.unsubscribe();
+  }
+  if (reply.limited()) {
+    reply.charge_work(work_ns);
+    if (over_quota(context, reader, reply)) {
+      send_nothing_yet(plan, std::move(reply));
+      co_return;
+    }
   }
   send(context, reader, plan, std::move(reply));
 }
@@ -124,7 +165,8 @@ Async<void> fetch(Context& context, ClientPtr client, Call call, Reply reply) {
   call.body = {};
   co_await wait_for_turn(client);
   FetchTurn turn(client);
-  const FetchRules rules = rules_of(*request, context, call.version);
+  FetchRules rules = rules_of(*request, context, call.version);
+  if (reply.limited()) keep_within_quota(context, reply, rules);
   FetchSessions::Plan plan = context.fetch_sessions.begin(*request, rules.by_id, context.now_ms());
   if (plan.error != ErrorCode::none) {
     FetchResponse response;

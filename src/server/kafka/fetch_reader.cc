@@ -138,8 +138,9 @@ std::optional<FetchReader::ColdRead> FetchReader::advance() {
     limits.wait = false;
     limits.end = targets_[index].seen_end;
     std::optional<broker::Transcoder> transcoder = partition.transcoder();
+    const broker::ShownCache::Place shown_at = place(index);
     if (transcoder && from >= targets_[index].seen_start) {
-      if (const auto* known = context_.broker.shown().find(place(index), limits)) {
+      if (const auto* known = context_.broker.shown().find(shown_at, limits)) {
         take(index, *known);
         continue;
       }
@@ -147,14 +148,16 @@ std::optional<FetchReader::ColdRead> FetchReader::advance() {
     Result<std::vector<Batch>> found = partition.read(from, limits, rules_.isolation);
     if (!found && found.error().code == Errc::would_block) {
       limits.wait = true;
-      return ColdRead{index, partition.shared_log(), from, limits, std::move(transcoder), {}};
+      return ColdRead{index, partition.shared_log(), from, limits, std::move(transcoder),
+                      shown_at, {}};
     }
     if (found && transcoder) {
       if (broker::total_bytes(*found) > broker::Transcoder::inline_bytes_max) {
-        return ColdRead{index, nullptr, from, limits, std::move(transcoder), std::move(found)};
+        return ColdRead{index,    nullptr,         from, limits, std::move(transcoder),
+                        shown_at, std::move(found)};
       }
       found = transcoder->from_native(*found);
-      if (found) context_.broker.shown().put(place(index), limits, *found);
+      if (found) context_.broker.shown().put(shown_at, limits, *found);
     }
     take(index, std::move(found));
   }
@@ -174,7 +177,7 @@ broker::ShownCache::Place FetchReader::place(std::size_t index) const {
 
 void FetchReader::finish(ColdRead read) {
   if (read.found && read.transcoder) {
-    context_.broker.shown().put(place(read.index), read.limits, *read.found);
+    context_.broker.shown().put(read.place, read.limits, *read.found);
   }
   take(read.index, std::move(read.found));
 }

@@ -41,6 +41,7 @@ class FetchReader {
     Offset from;
     storage::ReadLimits limits;
     std::optional<broker::Transcoder> transcoder;
+    broker::ShownCache::Place place;  // as the topic showed it when the transcoder was made
     Result<std::vector<Batch>> found;
     void run();
   };

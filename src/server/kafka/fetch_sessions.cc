@@ -143,6 +143,10 @@ FetchSessions::Outcome FetchSessions::finish(const Plan& plan,
   return outcome;
 }
 
+std::int32_t FetchSessions::session_of(const Plan& plan) {
+  return plan.session ? plan.session->id : 0;
+}
+
 std::int32_t FetchSessions::create(const Plan& plan, std::int64_t now_ms) {
   if (plan.partitions.empty() || !make_room(plan.partitions.size(), now_ms)) return 0;
   auto session = std::make_shared<Session>();

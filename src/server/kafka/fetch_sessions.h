@@ -60,6 +60,9 @@ class FetchSessions {
   // there is room.
   Outcome finish(const Plan& plan, const std::vector<FetchAnswer>& answers, std::int64_t now_ms);
 
+  // The session the plan goes on with, for an answer that tells nothing; 0: none.
+  static std::int32_t session_of(const Plan& plan);
+
   std::size_t size() const { return sessions_.size(); }
   std::size_t partitions() const;
 

@@ -7,6 +7,7 @@
 #include "protocol/kafka/metadata_request.h"
 #include "protocol/kafka/metadata_response.h"
 #include "server/kafka/handlers.h"
+#include "server/kafka/operations.h"
 
 namespace polylog::server::kafka {
 
@@ -18,10 +19,6 @@ namespace {
 constexpr std::int16_t null_means_all_from = 1;
 constexpr std::int16_t has_ids_from = 10;
 constexpr std::int16_t asks_by_id_from = 12;
-// Sets of operations by their numbers (Kafka wire protocol, "ACLs"): without an authorizer
-// everybody may do everything.
-constexpr std::int32_t topic_operations = 0x0df8;
-constexpr std::int32_t cluster_operations = 0x1fa0;
 
 MetadataResponse::MetadataResponseTopic describe(Context& context, const broker::Topic& topic) {
   const std::int32_t node = context.broker.settings().node_id;
@@ -62,6 +59,7 @@ ErrorCode about_unknown(const ClientPtr& client, const std::string& name, bool m
   Context& context = *client->context;
   if (!broker::check_topic_name(name)) return ErrorCode::invalid_topic_exception;
   const broker::Settings& settings = context.broker.settings();
+  if (is_internal_topic(name)) return ErrorCode::unknown_topic_or_partition;
   if (!may_create || !settings.auto_create_topics) return ErrorCode::unknown_topic_or_partition;
   if (settings.default_replication_factor > 1) return ErrorCode::invalid_replication_factor;
   boost::asio::co_spawn(context.broker.reactor().context(), create_automatically(client, name),

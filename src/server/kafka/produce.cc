@@ -278,6 +278,19 @@ std::optional<broker::Acks> acks_of(std::int16_t acks) {
   return std::nullopt;
 }
 
+// Known when the batches are in the log, not when they are safe: a client that sends on meanwhile
+// is held up where it went over its quota.
+void charge(Context& context, bool answered, Reply& reply) {
+  using broker::quotas::Kind;
+  broker::quotas::Quotas& quotas = context.broker.quotas();
+  if (quotas.limited(Kind::produce)) {
+    const auto bytes = static_cast<double>(reply.request_bytes());
+    reply.silence(Kind::produce,
+                  quotas.record(Kind::produce, reply.who(), bytes, context.broker.steady_ms()));
+  }
+  if (answered) reply.charge_work();
+}
+
 }  // namespace
 
 Async<void> produce(Context& context, ClientPtr client, Call call, Reply reply) {
@@ -303,6 +316,7 @@ Async<void> produce(Context& context, ClientPtr client, Call call, Reply reply) 
   }
   // The frame's memory is the log's now, or nobody's: the wait must not hold it.
   request = ProduceRequest();
+  if (reply.limited()) charge(context, *acks != broker::Acks::none, reply);
 
   if (*acks == broker::Acks::none) {
     // Closing is the only way to tell such a client that it should look again.

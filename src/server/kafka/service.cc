@@ -35,7 +35,7 @@ class Dispatcher final : public FrameHandler, public std::enable_shared_from_thi
     ApiCounters& counters = context_->api_counters.at(header->api_key);
     counters.requests->add();
     counters.request_bytes->add(frame.size());
-    Reply reply(*context_, client_, counters, *header, std::move(slot));
+    Reply reply(*context_, client_, counters, *header, frame.size(), std::move(slot));
     if (header->api_version < api->first || header->api_version > api->last) {
       refuse_version(*api, reply);
       co_return;
@@ -86,8 +86,36 @@ class Dispatcher final : public FrameHandler, public std::enable_shared_from_thi
   ClientPtr client_;
 };
 
-std::shared_ptr<Context> make_context(broker::Broker& broker, Metrics& metrics) {
-  auto context = std::make_shared<Context>(broker, metrics);
+// The coordinator outlives the metrics' use.
+void add_group_metrics(Metrics& metrics, broker::groups::Coordinator& groups) {
+  static constexpr const char* states[] = {"Empty",     "PreparingRebalance", "CompletingRebalance",
+                                           "Assigning", "Reconciling",        "Stable"};
+  for (const char* state : states) {
+    metrics.gauge(
+        "polylog_groups", "Consumer groups, by state.",
+        [&groups, state] { return static_cast<double>(groups.groups_in_state(state)); },
+        "state=\"" + std::string(state) + "\"");
+  }
+  metrics.gauge("polylog_group_members", "Members of consumer groups.",
+                [&groups] { return static_cast<double>(groups.members()); });
+  const auto rising = [&](const char* name, const char* help, auto read) {
+    metrics.gauge(
+        name, help, [&groups, read] { return static_cast<double>(read(groups.stats())); }, "",
+        true);
+  };
+  using Stats = broker::groups::Coordinator::Stats;
+  rising("polylog_group_commits_total", "Offsets committed by groups, one per partition.",
+         [](const Stats& stats) { return stats.commits; });
+  rising("polylog_group_rebalances_total", "Generations and group epochs begun.",
+         [](const Stats& stats) { return stats.rebalances; });
+  rising("polylog_group_offsets_expired_total", "Committed offsets dropped past retention.",
+         [](const Stats& stats) { return stats.offsets_expired; });
+}
+
+std::shared_ptr<Context> make_context(broker::Broker& broker, broker::groups::Coordinator& groups,
+                                      Metrics& metrics) {
+  auto context = std::make_shared<Context>(broker, groups, metrics);
+  add_group_metrics(metrics, groups);
   for (const Api& api : apis()) {
     const std::string label = "api=\"" + std::string(protocol::kafka::name(api.key)) + "\"";
     ApiCounters& counters = context->api_counters[static_cast<std::int16_t>(api.key)];
@@ -112,17 +140,19 @@ std::shared_ptr<Context> make_context(broker::Broker& broker, Metrics& metrics) 
 
 struct KafkaService::Impl {
   std::shared_ptr<Context> context;
-  std::unique_ptr<Listener> listener;
+  std::shared_ptr<Listener> listener;
 };
 
 KafkaService::KafkaService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 KafkaService::~KafkaService() = default;
 
-Result<std::unique_ptr<KafkaService>> KafkaService::open(broker::Broker& broker, Metrics& metrics,
+Result<std::unique_ptr<KafkaService>> KafkaService::open(broker::Broker& broker,
+                                                         broker::groups::Coordinator& groups,
+                                                         Metrics& metrics,
                                                          const std::string& address) {
   const broker::Settings& settings = broker.settings();
   auto impl = std::make_unique<Impl>();
-  impl->context = make_context(broker, metrics);
+  impl->context = make_context(broker, groups, metrics);
   ListenerOptions options;
   options.protocol = "kafka";
   options.address = address;
@@ -130,12 +160,22 @@ Result<std::unique_ptr<KafkaService>> KafkaService::open(broker::Broker& broker,
   options.connections_max = static_cast<std::size_t>(settings.max_connections);
   options.idle_ms_max = settings.connections_max_idle_ms;
   const std::shared_ptr<Context> context = impl->context;
+  options.admit = [context](const std::string& ip) -> std::int64_t {
+    broker::quotas::Quotas& quotas = context->broker.quotas();
+    if (!quotas.limited(broker::quotas::Kind::connection)) return 0;
+    return quotas.admit(ip, context->broker.steady_ms());
+  };
   const auto make_handler = [context](const Peer& peer) {
     return std::make_shared<Dispatcher>(context, peer);
   };
   POLYLOG_ASSIGN(listener, Listener::open(broker.reactor().context(), std::move(options),
                                           make_handler, metrics));
   impl->listener = std::move(listener);
+  broker.observe_settings([weak = std::weak_ptr<Listener>(impl->listener), &broker] {
+    const auto alive = weak.lock();
+    const std::int32_t connections_max = broker.settings().max_connections;
+    if (alive) alive->set_connections_max(static_cast<std::size_t>(connections_max));
+  });
   return std::unique_ptr<KafkaService>(new KafkaService(std::move(impl)));
 }
 

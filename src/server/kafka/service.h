@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "broker/broker.h"
+#include "broker/groups/coordinator.h"
 #include "server/metrics.h"
 
 namespace polylog::server::kafka {
@@ -18,10 +19,11 @@ namespace polylog::server::kafka {
 // connection closes.
 class KafkaService {
  public:
-  // Listens on HOST:PORT (port 0: any); start() begins to accept. `broker` and `metrics` outlive
-  // the service. invalid, exists (port in use), io: fit to be shown on a terminal.
-  static Result<std::unique_ptr<KafkaService>> open(broker::Broker& broker, Metrics& metrics,
-                                                    const std::string& address);
+  // Listens on HOST:PORT (port 0: any); start() begins to accept. `broker`, `groups` and `metrics`
+  // outlive the service. invalid, exists (port in use), io: fit to be shown on a terminal.
+  static Result<std::unique_ptr<KafkaService>> open(broker::Broker& broker,
+                                                    broker::groups::Coordinator& groups,
+                                                    Metrics& metrics, const std::string& address);
   ~KafkaService();
 
   void start();

@@ -98,6 +98,8 @@ struct Connection::Impl {
   bool waits_writable = false;
   bool close_when_sent = false;
   std::unique_ptr<asio::steady_timer> room;  // while the read loop waits for answers to leave
+  std::int64_t muted_until_ns = 0;
+  std::unique_ptr<asio::steady_timer> mute_ends;  // while the read loop waits for that
 
   void end() {
     if (!std::exchange(ended, true)) handler->on_end();
@@ -106,8 +108,12 @@ struct Connection::Impl {
     return queue.unanswered() >= shared.requests_in_flight_max ||
            queue.held_bytes() + out.bytes >= shared.answer_bytes_max;
   }
+  bool muted() const { return muted_until_ns != 0 && steady_now_ns() < muted_until_ns; }
   void note_room() {
     if (room && (closed || !crowded())) room->cancel();
+  }
+  void note_end() {
+    if (mute_ends) mute_ends->cancel();
   }
 };
 
@@ -140,6 +146,10 @@ Async<void> Connection::read_loop(std::shared_ptr<Connection> self) {
       auto token = asio::redirect_error(asio::use_awaitable, error);
       co_await impl.socket->tcp.async_wait(tcp::socket::wait_read, token);
       if (error || !impl.reading) break;
+    }
+    if (impl.muted()) {
+      co_await wait_until_heard(self);
+      if (!impl.reading) break;
     }
     const MutableBytes space = impl.frames.space();
     const int descriptor = impl.socket->tcp.native_handle();
@@ -178,6 +188,10 @@ Async<void> Connection::hand_out(std::shared_ptr<Connection> self) {
       co_await wait_for_room(self);
       if (!impl.reading) co_return;
     }
+    if (impl.muted()) {
+      co_await wait_until_heard(self);
+      if (!impl.reading) co_return;
+    }
     // A close in the middle lets go of the connection's reference.
     const std::shared_ptr<FrameHandler> handler = impl.handler;
     Slice frame = std::move(next.frame);
@@ -196,6 +210,25 @@ Async<void> Connection::wait_for_room(std::shared_ptr<Connection> self) {
     co_await impl.room->async_wait(token);
   }
   impl.room = nullptr;
+}
+
+// The time may be extended, and the connection may end, meanwhile.
+Async<void> Connection::wait_until_heard(std::shared_ptr<Connection> self) {
+  Impl& impl = *self->impl_;
+  impl.mute_ends = std::make_unique<asio::steady_timer>(impl.socket->tcp.get_executor());
+  while (impl.reading && impl.muted()) {
+    const std::chrono::nanoseconds until(impl.muted_until_ns);
+    impl.mute_ends->expires_at(asio::steady_timer::time_point(until));
+    boost::system::error_code error;
+    auto token = asio::redirect_error(asio::use_awaitable, error);
+    co_await impl.mute_ends->async_wait(token);
+  }
+  impl.mute_ends = nullptr;
+}
+
+void Connection::mute(std::int64_t ms) {
+  const std::int64_t until_ns = steady_now_ns() + std::max<std::int64_t>(ms, 0) * 1'000'000;
+  impl_->muted_until_ns = std::max(impl_->muted_until_ns, until_ns);
 }
 
 void Connection::answered(std::uint64_t sequence, Answer answer) {
@@ -272,6 +305,7 @@ void Connection::finish() {
   boost::system::error_code ignored;
   if (was_reading) impl_->socket->tcp.cancel(ignored);
   impl_->note_room();
+  impl_->note_end();
   close_if_done();
 }
 
@@ -287,6 +321,7 @@ void Connection::close() {
   impl.out = {};
   impl.queue = {};
   impl.note_room();
+  impl.note_end();
   impl.handler = nullptr;
   const auto on_closed = std::exchange(impl.on_closed, nullptr);
   if (on_closed && self) on_closed(*self);

@@ -47,6 +47,8 @@ class Connection : public AnswerTarget {
   // Reads until the peer closes, the handler does, or finish() or close() is called.
   void start();
   void answered(std::uint64_t sequence, Answer answer) override;
+  // One timer, and only while muted: a muted connection costs no more than an idle one.
+  void mute(std::int64_t ms) override;
   // Reads no more; closes once all answers are out.
   void finish();
   void close();
@@ -59,6 +61,7 @@ class Connection : public AnswerTarget {
   static Async<void> read_loop(std::shared_ptr<Connection> self);
   static Async<void> hand_out(std::shared_ptr<Connection> self);
   static Async<void> wait_for_room(std::shared_ptr<Connection> self);
+  static Async<void> wait_until_heard(std::shared_ptr<Connection> self);
   void flush_soon();
   void flush();
   void wait_until_writable();

@@ -15,6 +15,7 @@ namespace polylog::server {
 
 struct Peer {
   std::string address;            // of the client, with its port; for log lines
+  std::string ip;                 // of the client, alone
   std::string local_host;         // the address the client reached us at, without brackets
   std::uint16_t local_port = 0;
 };
@@ -32,6 +33,9 @@ class AnswerTarget {
  public:
   virtual ~AnswerTarget() = default;
   virtual void answered(std::uint64_t sequence, Answer answer) = 0;
+  // Nothing more is read from the peer, and no frame handed in, for so long from now; a longer
+  // time that was asked for before stays.
+  virtual void mute(std::int64_t ms) { static_cast<void>(ms); }
 };
 
 // The place of one answer in its connection's order. Used at most once; a slot that is destroyed
@@ -50,6 +54,10 @@ class ResponseSlot {
   void send(Chain bytes) { finish(Answer::Kind::bytes, std::move(bytes)); }
   void send_last(Chain bytes) { finish(Answer::Kind::last, std::move(bytes)); }
   void send_nothing() { finish(Answer::Kind::none, {}); }
+  // Of the connection, whatever becomes of this answer. Before it is given.
+  void mute(std::int64_t ms) {
+    if (target_) target_->mute(ms);
+  }
   void close() { finish(Answer::Kind::close, {}); }
 
  private:

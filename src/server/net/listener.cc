@@ -14,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds accept_pause{100};
 constexpr int refused_per_pause_max = 64;
+constexpr std::size_t held_max = 1024;  // connections over their address' quota
 
 std::int64_t steady_now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
@@ -61,7 +63,8 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
       : context(context_in),
         options(std::move(options_in)),
         make_handler(std::move(make_handler_in)),
-        sweep_timer(context) {
+        sweep_timer(context),
+        held_timer(context) {
     const std::string label = "protocol=\"" + options.protocol + "\"";
     shared.protocol = options.protocol;
     shared.cut = options.cut;
@@ -78,6 +81,9 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
     refused = &metrics.counter("polylog_connections_refused_total",
                                "Connections closed at once: max.connections or no descriptors.",
                                label);
+    throttled = &metrics.counter("polylog_connections_throttled_total",
+                                 "Connections closed for the connection rate of their address.",
+                                 label);
     spare_descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
   ~Impl() {
@@ -87,6 +93,8 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
   Result<void> bind(const HostPort& where);
   Result<void> bind_one(tcp::endpoint endpoint);
   void welcome(tcp::socket socket);
+  void hold(tcp::socket socket, std::int64_t ms);
+  void release_held();
   void refuse_some(tcp::acceptor& acceptor);
   static Async<void> accept_loop(std::shared_ptr<Impl> self, std::size_t index);
   static Async<void> sweep_loop(std::shared_ptr<Impl> self);
@@ -99,12 +107,15 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
   std::vector<tcp::acceptor> acceptors;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections;
   asio::steady_timer sweep_timer;
+  std::multimap<std::int64_t, tcp::socket> held;  // by when they are closed, steady ns
+  asio::steady_timer held_timer;                  // for the first of them
   std::uint16_t port = 0;
   std::string host;
   bool stopped = false;
   int spare_descriptor = -1;
   Counter* accepted = nullptr;
   Counter* refused = nullptr;
+  Counter* throttled = nullptr;
   RateLimit accept_trouble{10'000};
 };
 
@@ -212,11 +223,18 @@ void Listener::Impl::welcome(tcp::socket socket) {
   if (error) return;  // gone already
   const tcp::endpoint local = socket.local_endpoint(error);
   if (error) return;
+  const std::string ip = plain(remote.address()).to_string();
+  if (const std::int64_t ms = options.admit ? options.admit(ip) : 0; ms > 0) {
+    throttled->add();
+    hold(std::move(socket), ms);
+    return;
+  }
   socket.set_option(tcp::no_delay(true), error);
   socket.non_blocking(true, error);
   accepted->add();
 
   Peer peer;
+  peer.ip = ip;
   peer.address = describe(tcp::endpoint(plain(remote.address()), remote.port()));
   peer.local_host = plain(local.address()).to_string();
   peer.local_port = local.port();
@@ -229,6 +247,25 @@ void Listener::Impl::welcome(tcp::socket socket) {
       });
   connections.emplace(connection.get(), connection);
   connection->start();
+}
+
+// A client whose connection is closed at once tries again at once: it is let wait instead. Beyond
+// a number of those, closing is all that is left.
+void Listener::Impl::hold(tcp::socket socket, std::int64_t ms) {
+  if (held.size() >= held_max) return;
+  held.emplace(steady_now_ns() + ms * 1'000'000, std::move(socket));
+  release_held();
+}
+
+void Listener::Impl::release_held() {
+  held.erase(held.begin(), held.upper_bound(steady_now_ns()));
+  if (held.empty() || stopped) return;
+  const std::chrono::nanoseconds first(held.begin()->first);
+  held_timer.expires_at(asio::steady_timer::time_point(first));
+  held_timer.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (self && !error) self->release_held();
+  });
 }
 
 Async<void> Listener::Impl::sweep_loop(std::shared_ptr<Impl> self) {
@@ -254,6 +291,8 @@ void Listener::Impl::close_acceptors() {
   boost::system::error_code ignored;
   for (tcp::acceptor& acceptor : acceptors) acceptor.close(ignored);
   sweep_timer.cancel();
+  held.clear();
+  held_timer.cancel();
 }
 
 Listener::Listener(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -296,6 +335,10 @@ void Listener::abort() {
   std::vector<std::shared_ptr<Connection>> open;
   for (const auto& [key, connection] : impl_->connections) open.push_back(connection);
   for (const auto& connection : open) connection->close();
+}
+
+void Listener::set_connections_max(std::size_t connections_max) {
+  impl_->options.connections_max = connections_max;
 }
 
 std::uint16_t Listener::port() const { return impl_->port; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,9 @@ struct ListenerOptions {
   std::int64_t idle_ms_max = 600000;        // connections.max.idle.ms; -1: never
   std::size_t requests_in_flight_max = 1024;
   std::size_t answer_bytes_max = 4 * 1024 * 1024;
+  // Whether a client at that address may connect now: 0, or how many ms its connection is held,
+  // unread, and then closed. Null: everybody may.
+  std::function<std::int64_t(const std::string& ip)> admit;
 };
 
 // Accepts connections on all addresses of one HOST:PORT and owns them. Reactor only, except
@@ -39,6 +43,8 @@ class Listener {
   void stop();
   // Closes everything at once.
   void abort();
+  // max.connections from now on; those that are open stay.
+  void set_connections_max(std::size_t connections_max);
 
   std::uint16_t port() const;
   std::string address() const;  // HOST:PORT as asked for, with the port that was bound
