@@ -2,6 +2,7 @@
 #include <array>
 
 #include "cli/dump_files.h"
+#include "cli/group_record_text.h"
 #include "cli/progress.h"
 #include "cli/record_format.h"
 #include "cli/text.h"
@@ -178,7 +179,31 @@ class LogDump {
     report_.object(json);
   }
 
+  // A log of the groups' offsets, by its directory: its records can be read.
+  bool of_groups() const {
+    std::string_view path = file_.path;
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos) return false;
+    path = path.substr(0, slash);
+    return path.substr(path.rfind('/') + 1).starts_with("__consumer_offsets-");
+  }
+
+  void show_group_record(const Record& record, const GroupRecordText& text) {
+    if (report_.json()) {
+      JsonWriter json = json_of_type("group_record");
+      json.field("offset", record.offset.value()).field("timestamp", record.timestamp.value());
+      json.json_field("key", text.key).json_field("value", text.value.value_or("null"));
+      return report_.object(json);
+    }
+    report_.person("    " + std::to_string(record.offset.value()) + " " +
+                   format_time(record.timestamp) + " key " + text.key + " value " +
+                   text.value.value_or("null"));
+  }
+
   void show(const Record& record) {
+    if (of_groups()) {
+      if (const auto text = group_record_text(record)) return show_group_record(record, *text);
+    }
     if (report_.json()) {
       JsonWriter json = json_of_type("record");
       json.field("offset", record.offset.value());

@@ -1,33 +1,18 @@
-#include "base/crc.h"
-#include "bytes/endian.h"
+#include <algorithm>
+
 #include "cli/dump_files.h"
 #include "cli/text.h"
-#include "storage/filelog/scan.h"
 #include "storage/filelog/sidecar_codec.h"
 
 namespace polylog::cli {
 namespace {
 
 using storage::FileNote;
-using storage::FrameSize;
 using storage::LogNote;
-using storage::ScanEnd;
-using storage::ScanFrame;
-using storage::ScanStep;
+using storage::SidecarRecord;
 using storage::SidecarState;
 
-constexpr std::size_t frame_head_bytes = 8;  // size and checksum of the body
-constexpr std::uint64_t frame_bytes_max = std::uint64_t{512} << 20;
-
-// Frames of docs/formats/sidecar.md: a 32-bit size, a checksum, and as many bytes.
-struct FrameDecoder {
-  FrameSize frame_size(ByteView window) const {
-    if (window.size() < frame_head_bytes) return {FrameSize::Kind::more, frame_head_bytes};
-    const auto size = load_big<std::uint32_t>(window.data());
-    if (size == 0) return {FrameSize::Kind::corrupt, 0};
-    return {FrameSize::Kind::complete, frame_head_bytes + std::uint64_t{size}};
-  }
-};
+constexpr std::size_t file_bytes_max = std::size_t{4} << 30;
 
 std::string type_name(std::uint8_t type) {
   namespace types = storage::sidecar_type;
@@ -49,15 +34,15 @@ std::string type_name(std::uint8_t type) {
   }
 }
 
-void show_record(const ScanFrame& frame, std::uint8_t type, DumpReport& report) {
+void show_record(const SidecarRecord& record, DumpReport& report) {
   if (report.json()) {
     JsonWriter json = json_of_type("note_record");
-    json.field("position", frame.position).field("bytes", frame.bytes.size());
-    json.field("note", type_name(type));
+    json.field("position", record.position).field("bytes", record.bytes);
+    json.field("note", type_name(record.type));
     return report.object(json);
   }
-  report.person("  @" + std::to_string(frame.position) + " " + type_name(type) + " bytes " +
-                std::to_string(frame.bytes.size()));
+  report.person("  @" + std::to_string(record.position) + " " + type_name(record.type) +
+                " bytes " + std::to_string(record.bytes));
 }
 
 void show_file(std::int64_t base, const FileNote& file, DumpReport& report) {
@@ -127,33 +112,31 @@ void show_queue(const TopicPartition& id, const storage::QueueNote& queue, DumpR
 
 Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, DumpReport& report) {
   report.begin_file(file.path, "sidecar", {{"bytes", static_cast<std::int64_t>(file.size)}});
-  std::array<std::uint8_t, storage::sidecar_magic.size()> magic{};
-  POLYLOG_ASSIGN(got, file.file->read(0, magic));
-  if (as_text(ByteView(magic).first(got)) != storage::sidecar_magic) {
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(std::min(file.size, file_bytes_max)));
+  POLYLOG_ASSIGN(got, file.file->read(0, bytes));
+  bytes.resize(got);
+  SidecarState state;
+  const std::size_t end = storage::decode_sidecar(bytes, state);
+  if (!state.found) {
     report.damage(0, "the file does not begin with " + std::string(storage::sidecar_magic));
     report.end_file({});
     return {};
   }
-  SidecarState state;
-  storage::SidecarDecoder decoder(state);
   std::int64_t records = 0;
-  const auto visit = [&](const ScanFrame& frame) {
-    const ByteView body = frame.bytes.subspan(frame_head_bytes);
-    if (crc32c(body) != load_big<std::uint32_t>(frame.bytes.data() + 4)) return ScanStep::corrupt;
-    if (!decoder.apply(body[0], body.subspan(1))) return ScanStep::corrupt;
-    if (options.records) show_record(frame, body[0], report);
-    ++records;
-    return ScanStep::next;
-  };
-  POLYLOG_ASSIGN(end, storage::scan(*file.file, magic.size(), file.size, FrameDecoder{},
-                                    frame_bytes_max, visit));
+  storage::SidecarReader reader(bytes);
+  for (std::uint64_t at = reader.begin(); const auto record = reader.next(); ++records) {
+    if (record->position > at) {
+      report.damage(at, "nothing can be read up to byte " + std::to_string(record->position));
+    }
+    if (options.records) show_record(*record, report);
+    at = record->position + record->bytes;
+  }
   for (const auto& [name, log] : state.logs) show_log(name, log, report);
   for (const auto& [id, queue] : state.queues) show_queue(id, queue, report);
+  for (const std::string& line : state.damage) report.note(0, line);
   // A lost end is expected after a crash and costs a longer scan, no more.
-  if (end.reason == ScanEnd::Reason::torn) {
-    report.note(end.position, "the file ends inside a record, as after a crash");
-  } else if (end.reason == ScanEnd::Reason::corrupt) {
-    report.damage(end.position, "no record of the sidecar can be read from here on");
+  if (end < bytes.size() && state.damage.empty()) {
+    report.note(end, "the file ends inside a record, as after a crash");
   }
   report.end_file({{"records", records},
                    {"logs", static_cast<std::int64_t>(state.logs.size())},

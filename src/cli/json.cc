@@ -1,5 +1,7 @@
 #include "cli/json.h"
 
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -13,6 +15,13 @@ JsonWriter& JsonWriter::key(std::string_view name) {
   out_ += ':';
   first_ = true;
   return *this;
+}
+
+JsonWriter& JsonWriter::value(double number) {
+  if (!std::isfinite(number)) return null();
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, number);
+  return raw({text, end});
 }
 
 JsonWriter& JsonWriter::value(std::string_view text) {

@@ -28,11 +28,16 @@ class JsonWriter {
   JsonWriter& value(T number) {
     return raw(std::to_string(number));
   }
+  JsonWriter& value(double number);  // null when it is none
   JsonWriter& null() { return raw("null"); }
 
   template <typename T>
   JsonWriter& field(std::string_view name, const T& content) {
     return key(name).value(content);
+  }
+  // `json` is JSON already.
+  JsonWriter& json_field(std::string_view name, std::string_view json) {
+    return key(name).raw(json);
   }
   // "name":null, "name":"text", or "name_base64":"..." when the bytes are no UTF-8.
   JsonWriter& bytes_field(std::string_view name, const std::optional<ByteView>& content);

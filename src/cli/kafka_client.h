@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/connection.h"
@@ -85,6 +86,12 @@ class KafkaClient {
   std::map<std::int16_t, std::pair<std::int16_t, std::int16_t>> served_;
   std::deque<Sent> unanswered_;
   std::int32_t next_correlation_id_ = 1;
+};
+
+// What a broker said to one of the things that were asked of it.
+struct WireAnswer {
+  std::int16_t error_code = 0;
+  std::optional<std::string> error_message;
 };
 
 // "TOPIC_ALREADY_EXISTS", with the broker's own words behind it if it gave any.

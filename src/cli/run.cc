@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/kafka_tools/tool.h"
 #include "cli/subcommands.h"
 
 namespace polylog::cli {
@@ -58,6 +60,12 @@ std::string usage_line(const CLI::App* app, const CLI::Error& error) {
 }  // namespace
 
 int run(int argc, char** argv, const Engines& engines) {
+  // Called by the name of one of Kafka's tools, or with it as the subcommand.
+  for (int i = 0; i < std::min(argc, 2); ++i) {
+    if (const kafka_tools::Tool* const tool = kafka_tools::find_tool(argv[i])) {
+      return kafka_tools::run_tool(*tool, {argv + i + 1, argv + argc});
+    }
+  }
   CLI::App app(description, "polylog");
   const auto screen = std::make_shared<Screen>();
   screen->column_width(32);
@@ -68,10 +76,14 @@ int run(int argc, char** argv, const Engines& engines) {
   Action action;
   add_serve(app, engines, action);
   add_topic(app, action);
+  add_group(app, action);
+  add_config(app, action);
+  add_quota(app, action);
   add_produce(app, action);
   add_consume(app, action);
   add_dump(app, action);
   add_convert(app, engines, action);
+  add_links(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

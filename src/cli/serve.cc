@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "broker/broker.h"
+#include "broker/groups/coordinator.h"
 #include "cli/read_settings.h"
 #include "convert/marker.h"
 #include "format/kafka/checkpoint.h"
@@ -119,6 +120,7 @@ class Server {
   Result<void> run() {
     server::http::add_broker_metrics(metrics_, *broker_);
     broker_->start_background();
+    groups_->start();
     http_->start();
     kafka_->start();
     http_->set_ready(true);
@@ -169,6 +171,8 @@ class Server {
     broker_->set_report([](const std::string& line) { server::log_warn(line); });
     POLYLOG_ASSIGN(notes, broker_->load());
     for (const std::string& line : notes) server::log_warn(line);
+    groups_ = std::make_unique<broker::groups::Coordinator>(
+        *broker_, [](const std::string& line) { server::log_warn(line); });
     return {};
   }
 
@@ -212,6 +216,7 @@ class Server {
     config.defaults = defaults.log;
     config.shared = settings_.shared_log;
     config.segment_grants = grants_.get();
+    config.report = [](const std::string& line) { server::log_warn(line); };
     POLYLOG_ASSIGN(opened, open(fs_, clock_, config));
     report(opened.recovery, config.directory);
     return std::move(opened.store);
@@ -229,7 +234,8 @@ class Server {
   }
 
   Result<void> open_kafka() {
-    POLYLOG_ASSIGN(kafka, server::kafka::KafkaService::open(*broker_, metrics_, options_.kafka));
+    POLYLOG_ASSIGN(kafka, server::kafka::KafkaService::open(*broker_, *groups_, metrics_,
+                                                            options_.kafka));
     kafka_ = std::move(kafka);
     return {};
   }
@@ -238,6 +244,7 @@ class Server {
   void begin_stop() {
     server::log_info("stop asked for");
     http_->set_ready(false);
+    groups_->stop();
     kafka_->stop();
     reactor_.every(stop_check_ms, [this] {
       waited_ms_ += stop_check_ms;
@@ -262,6 +269,7 @@ class Server {
   broker::Reactor reactor_;
   broker::Pool pool_{reactor_, pool_threads};
   std::unique_ptr<broker::Broker> broker_;
+  std::unique_ptr<broker::groups::Coordinator> groups_;
   std::unique_ptr<server::http::HttpService> http_;
   std::unique_ptr<server::kafka::KafkaService> kafka_;
   boost::asio::signal_set signals_;

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 from program import BINARY, PATIENCE_SECONDS, ProductTest, free_port, run
 
@@ -319,6 +320,18 @@ class UsageTest(ProductTest):
             (["dump", short], "42.log"),
             (["dump", self.folder], "topic-0"),
             (["serve", "--port", "9092"], "--port"),
+            (["group", "describe"], "GROUP", "group describe --help"),
+            (["group", "reset", "g", "--to-latest"], "--topic"),
+            (["group", "reset", "g", "-t", "x"], "group reset --help"),
+            (["group", "reset", "g", "-t", "x", "--to-latest", "--to-earliest"], "--help"),
+            (["group", "reset", "g", "-t", "x", "--to-datetime", "noon"], "noon"),
+            (["group", "reset", "g", "-t", "x", "--by-duration", "5m"], "5m"),
+            (["config", "list", "planet", "x"], "planet"),
+            (["config", "get", "topic", "x"], "settings"),
+            (["config", "set", "broker", "one", "a=b"], "one"),
+            (["quota", "set", "producer_byte_rate=1"], "--user"),
+            (["quota", "set", "--user", "a", "producer_byte_rate"], "number"),
+            (["links"], "DIR"),
         ]
         for arguments, *words in cases:
             with self.subTest(arguments=arguments):
@@ -326,7 +339,10 @@ class UsageTest(ProductTest):
 
     def test_every_help_is_a_screen_with_examples_and_exit_codes(self):
         commands = ["", "serve", "topic", "topic create", "topic list", "topic describe",
-                    "topic alter", "topic delete", "produce", "consume", "dump"]
+                    "topic alter", "topic delete", "produce", "consume", "dump",
+                    "group", "group list", "group describe", "group reset", "group delete",
+                    "config", "config list", "config get", "config set", "config unset",
+                    "quota", "quota list", "quota set", "quota remove", "links"]
         for command in commands:
             with self.subTest(command=command):
                 done = run(*command.split(), "--help")
@@ -340,10 +356,163 @@ class UsageTest(ProductTest):
                 self.assertGreaterEqual(len(examples), 3 if command else 2)
                 self.assertIn("Exit codes: 0 ", done.stdout)
 
+    def test_kafkas_tools_have_help_and_refuse_as_the_originals(self):
+        for tool in ("topics", "consumer-groups", "configs", "console-producer",
+                     "console-consumer", "dump-log", "get-offsets", "delete-records"):
+            with self.subTest(tool=tool):
+                done = run(f"kafka-{tool}", "--help")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertLessEqual(max(map(len, done.stdout.splitlines())), 110)
+                done = run(f"kafka-{tool}.sh", "--frobnicate")
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn("frobnicate is not a recognized option", done.stderr)
+        secured = self.folder / "client.properties"
+        secured.write_text("# how to log in\nsecurity.protocol=SASL_SSL\n")
+        done = run("kafka-topics", "--bootstrap-server", "127.0.0.1:1", "--list",
+                   "--command-config", secured)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("security.protocol is not supported", done.stdout)
+
     def test_version_is_a_number(self):
         done = run("--version")
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$")
+
+
+class GroupCliTest(ProductTest):
+    """group, config, quota, and the names of Kafka's tools, against polylog's own broker."""
+
+    def setUp(self):
+        super().setUp()
+        self.broker = self.serve()
+        self.bin = self.folder / "bin"
+        done = run("links", self.bin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def polylog(self, *arguments, stdin="", code=0):
+        done = run(*arguments, "-b", self.broker.address, stdin=stdin)
+        self.assertEqual(done.returncode, code, f"{arguments}: {done.stderr}")
+        return done.stdout if code == 0 else done.stderr
+
+    def tool(self, name, *arguments, stdin="", code=0):
+        done = subprocess.run([self.bin / name, "--bootstrap-server", self.broker.address,
+                               *map(str, arguments)], input=stdin, text=True, capture_output=True,
+                              timeout=PATIENCE_SECONDS, check=False)
+        self.assertEqual(done.returncode, code, f"{name} {arguments}: {done.stderr}")
+        return done.stdout
+
+    def read_in_group(self, group, topic, count):
+        return self.tool("kafka-console-consumer.sh", "--topic", topic, "--group", group,
+                         "--from-beginning", "--max-messages", count).splitlines()
+
+    def described(self, group):
+        (found,) = json.loads(self.polylog("group", "describe", group, "--json"))["groups"]
+        return found
+
+    def test_links_are_made_once_and_replace_nothing(self):
+        names = sorted(p.name for p in self.bin.iterdir())
+        self.assertEqual(len(names), 16)
+        self.assertIn("kafka-topics.sh", names)
+        self.assertIn("kafka-topics", names)
+        self.assertEqual(run("links", self.bin).returncode, 0)
+        (self.bin / "kafka-topics").unlink()
+        (self.bin / "kafka-topics").write_text("mine")
+        self.assertEqual(run("links", self.bin).returncode, 1)
+        self.assertEqual((self.bin / "kafka-topics").read_text(), "mine")
+
+    def test_a_group_is_read_described_moved_and_deleted(self):
+        self.polylog("topic", "create", "orders", "-p", 2)
+        self.polylog("produce", "-t", "orders", stdin="".join(f"{i}\n" for i in range(20)))
+        self.assertEqual(len(self.read_in_group("billing", "orders", 12)), 12)
+        group = self.described("billing")
+        self.assertEqual((group["type"], group["state"]), ("Classic", "Empty"))
+        self.assertEqual(sum(p["committed"] for p in group["offsets"]), 12)
+        self.assertEqual(sum(p["lag"] for p in group["offsets"]), 8)
+        for place in group["offsets"]:
+            if place["lag"]:
+                self.assertGreater(place["lag_ms"], 0)
+                self.assertLess(place["lag_ms"], 60_000)
+        names = [g["name"] for g in json.loads(self.polylog("group", "list", "--json"))["groups"]]
+        self.assertEqual(names, ["billing"])
+        before = {p["partition"]: p["committed"] for p in group["offsets"]}
+
+        preview = self.polylog("group", "reset", "billing", "-t", "orders", "--to-earliest")
+        self.assertIn("nothing has changed", preview)
+        self.assertEqual(self.described("billing")["offsets"], self.same_but_age(group["offsets"]))
+        undo = self.polylog("group", "reset", "billing", "-t", "orders", "--to-earliest",
+                            "--execute")
+        moved = {p["partition"]: p["committed"] for p in self.described("billing")["offsets"]}
+        self.assertEqual(moved, {0: 0, 1: 0})
+        (self.folder / "undo.csv").write_text(undo)
+        self.polylog("group", "reset", "billing", "--from-file", self.folder / "undo.csv",
+                     "--execute")
+        back = {p["partition"]: p["committed"] for p in self.described("billing")["offsets"]}
+        self.assertEqual(back, before)
+        self.assertIn("deleted billing", self.polylog("group", "delete", "billing"))
+        self.assertIn("there is no group", self.polylog("group", "describe", "billing", code=1))
+
+    def same_but_age(self, offsets):
+        now = {(p["topic"], p["partition"]): p["lag_ms"] for p in
+               self.described("billing")["offsets"]}
+        for place in offsets:
+            self.assertLessEqual(place["lag_ms"], now[place["topic"], place["partition"]])
+        return [{**p, "lag_ms": unittest.mock.ANY} for p in offsets]
+
+    def test_a_group_with_members_is_not_moved(self):
+        self.polylog("topic", "create", "busy", "-p", 1)
+        member = subprocess.Popen([self.bin / "kafka-console-consumer.sh", "--bootstrap-server",
+                                   self.broker.address, "--topic", "busy", "--group", "g"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            until = time.monotonic() + PATIENCE_SECONDS
+            while time.monotonic() < until:
+                done = run("group", "describe", "g", "--json", "-b", self.broker.address)
+                if done.returncode == 0 and "Stable" in done.stdout:
+                    break
+                time.sleep(0.1)
+            refused = self.polylog("group", "reset", "g", "-t", "busy", "--to-latest", "--execute",
+                                   code=1)
+            self.assertIn("1 active member", refused)
+            self.assertIn("NON_EMPTY_GROUP", self.polylog("group", "delete", "g", code=1))
+        finally:
+            member.terminate()
+            self.assertEqual(member.wait(PATIENCE_SECONDS), 0)
+        self.assertEqual(self.described("g")["state"], "Empty")
+
+    def test_settings_come_and_go(self):
+        self.polylog("topic", "create", "t")
+        self.assertEqual(self.polylog("config", "list", "topic", "t"), "")
+        self.polylog("config", "set", "topic", "t", "retention.ms=1234", "--dry-run")
+        self.assertEqual(self.polylog("config", "list", "topic", "t"), "")
+        self.polylog("config", "set", "topic", "t", "retention.ms=1234")
+        self.assertRegex(self.polylog("config", "list", "topic", "t"),
+                         r"retention\.ms +1234 +topic\n")
+        found = json.loads(self.polylog("config", "get", "topic", "t", "retention.ms", "--json"))
+        self.assertEqual(found["configs"], [{"name": "retention.ms", "value": "1234",
+                                             "source": "topic", "sensitive": False}])
+        self.polylog("config", "unset", "topic", "t", "retention.ms")
+        self.assertEqual(self.polylog("config", "list", "topic", "t"), "")
+        self.assertIn("was not altered",
+                      self.polylog("config", "set", "topic", "t", "nonsense=1", code=1))
+        self.polylog("config", "set", "planet", "t", "a=1", code=2)
+        self.polylog("config", "set", "topic", "t", "a", code=2)
+
+    def test_kafkas_tools_do_their_work(self):
+        self.assertEqual(self.tool("kafka-topics.sh", "--create", "--topic", "t", "--partitions",
+                                   3), "Created topic t.\n")
+        self.assertIn("\tPartitionCount: 3\t",
+                      self.tool("kafka-topics", "--describe", "--topic", "t"))
+        self.tool("kafka-console-producer.sh", "--topic", "t", "--reader-property",
+                  "parse.key=true", "--reader-property", "key.separator=:",
+                  stdin="".join(f"k{i}:v{i}\n" for i in range(30)))
+        read = self.tool("kafka-console-consumer.sh", "--topic", "t", "--from-beginning",
+                         "--max-messages", 30, "--formatter-property", "print.key=true")
+        self.assertEqual(sorted(read.splitlines()), sorted(f"k{i}\tv{i}" for i in range(30)))
+        ends = [line.split(":") for line in
+                self.tool("kafka-get-offsets.sh", "--topic", "t").splitlines()]
+        self.assertEqual(sum(int(end[2]) for end in ends), 30)
+        self.assertEqual(self.tool("kafka-topics.sh", "--delete", "--topic", "t"), "")
+        self.assertEqual(self.tool("kafka-topics.sh", "--frob", code=1), "")
 
 
 if __name__ == "__main__":
