@@ -19,6 +19,16 @@ PINS = HERE / "deps"
 SOURCE_DIR = HERE.parent.parent
 DEPS = pathlib.Path(os.environ.get("POLYLOG_DEPS_DIR", SOURCE_DIR / "build" / "deps")).resolve()
 KAFKA_VERSIONS = ("4.4.0", "4.3.1")
+CLIENTS_39_VERSIONS = ("3.9.2", "3.9.1")
+# The Python clients of the matrix, each in a folder of its own: they have modules of one name.
+PYTHON_CLIENTS = {
+    "confluent-kafka": ("confluent-kafka==2.16.1",),
+    "kafka-python-2": ("kafka-python==2.0.2", "python-snappy==0.7.3", "lz4==4.4.5",
+                       "zstandard==0.25.0"),
+    "kafka-python-3": ("kafka-python==3.0.12", "python-snappy==0.7.3", "lz4==4.4.5",
+                       "zstandard==0.25.0", "crc32c==2.9.post0"),
+    "aiokafka": ("aiokafka==0.14.0", "cramjam==2.14.0"),
+}
 # One of each kind, the first that resolves: no re-dispatch at a clean start, since 5.3.2, newest.
 ROCKETMQ_VERSIONS = (("5.1.4",), ("5.3.3", "5.3.2"), ("5.5.1", "5.5.0"))
 RDKAFKA_PACKAGE = "node-rdkafka@3.6.1"  # carries librdkafka 2.12.0 with its load tool
@@ -105,6 +115,16 @@ def kafka():
     return _maven_jars("kafka", KAFKA_VERSIONS, PINS / "pom.xml")
 
 
+def kafka_clients_39():
+    """The folder with the jars of the last Java client that still speaks to Kafka 0.10."""
+    return _maven_jars("clients39", CLIENTS_39_VERSIONS, PINS / "clients39.xml")
+
+
+def java_driver(jars):
+    """The matrix driver compiled against the client in one folder of jars."""
+    return _compiled(jars, HERE / "java" / "matrix", DEPS / f"classes-driver-{jars.name}")
+
+
 def rocketmq():
     """The folders with the jars of RocketMQ's message store, oldest version first."""
     return [_maven_jars("rocketmq", versions, PINS / "rocketmq.xml")
@@ -160,7 +180,8 @@ def node():
         shutil.copy(pins, folder)
         env = dict(os.environ, npm_config_nodedir=str(_node_prefix()))
         _run(["npm", "install", "--no-audit", "--no-fund"], cwd=folder, env=env)
-        probe = "require('kafkajs'); require('kafkajs-snappy'); require('kafkajs-lz4')"
+        probe = ("require('kafkajs'); require('kafkajs-snappy'); require('kafkajs-lz4');"
+                 "import('@platformatic/kafka')")
         _run(["node", "-e", probe], cwd=folder)
         _stamp(folder, pins)
     return folder
@@ -178,6 +199,59 @@ def python():
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     return folder
+
+
+def python_client(name):
+    """The folder with one Python client of the matrix, to be put on a program's path."""
+    folder, pins = DEPS / name, PYTHON_CLIENTS[name]
+    if not _fresh(folder, *pins):
+        shutil.rmtree(folder, ignore_errors=True)
+        _run([sys.executable, "-m", "pip", "install", "-q", "--root-user-action=ignore",
+              "--disable-pip-version-check", "--target", folder, *pins])
+        _stamp(folder, *pins)
+    return folder
+
+
+def node_script(name):
+    """A copy of a script of node/ beside the modules: an ES module looks nowhere else."""
+    folder = node() / "scripts"
+    shutil.copytree(HERE / "node", folder, dirs_exist_ok=True)
+    return folder / name
+
+
+def _built(name, source, build):
+    """A copy of a folder of sources in DEPS, built there when it is new."""
+    folder = DEPS / name
+    sources = sorted(path for path in source.rglob("*") if path.is_file())
+    if not _fresh(folder, *sources):
+        folder.mkdir(exist_ok=True)
+        (folder / ".resolved").unlink(missing_ok=True)
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+        build(folder)
+        _stamp(folder, *sources)
+    return folder
+
+
+def _need(program, told):
+    if shutil.which(program) is None:
+        raise MissingDependency(f"no {program}: {told}")
+
+
+def go_driver(name):
+    """The matrix driver on one of the Go clients."""
+    def build(folder):
+        _need("go", "the Go clients of the matrix need Go 1.26 or newer")
+        env = dict(os.environ, CGO_ENABLED="0")
+        _run(["go", "build", "-p", "2", "-o", folder / "driver", f"./{name}"], cwd=folder, env=env)
+    return _built(f"go-{name}", HERE / "go", build) / "driver"
+
+
+def rust_drivers():
+    """The folder with the matrix drivers on the Rust clients; librdkafka is compiled for one."""
+    def build(folder):
+        _need("cargo", "the Rust clients of the matrix need Rust 1.85 or newer")
+        _run(["cargo", "build", "-q", "-j", "2"], cwd=folder, timeout=1800)
+    return _built("rust", HERE / "rust", build) / "target/debug"
 
 
 def rdkafka_performance():
@@ -199,6 +273,13 @@ def rdkafka_performance():
     return binary
 
 
+def matrix_clients():
+    """What the clients of this run's slice of the matrix need."""
+    import matrix
+    for name in matrix.chosen(os.environ.get("POLYLOG_TEST_FULL") == "1"):
+        matrix.CLIENTS[name].command()
+
+
 def resolve_all():
     """Everything the tests need (the bench's own tool is resolved by the bench)."""
     with _locked():
@@ -209,12 +290,14 @@ def resolve_all():
             rocketmq_classes(jars)
         node()
         python()
+        matrix_clients()
 
 
 def main():
     resolve_all()
     stores = ", ".join(jars.name for jars in rocketmq())
-    print(f"kafka {kafka_version()}, {stores}, kafkajs 2.2.4, kafka-python 2.0.2 in {DEPS}")
+    print(f"kafka {kafka_version()}, {stores}, kafkajs 2.2.4, kafka-python 2.0.2, "
+          f"clients of the matrix in {DEPS}")
 
 
 if __name__ == "__main__":

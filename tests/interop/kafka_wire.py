@@ -14,6 +14,7 @@ from typing import NamedTuple
 PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
 API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS, DELETE_RECORDS = 18, 19, 20, 21
 INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 22, 23
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 FIRST_FLEXIBLE = {PRODUCE: 9, FETCH: 12, LIST_OFFSETS: 6, METADATA: 9, API_VERSIONS: 3,
                   CREATE_TOPICS: 5, DELETE_TOPICS: 4, DELETE_RECORDS: 2, INIT_PRODUCER_ID: 2,
                   OFFSET_FOR_LEADER_EPOCH: 4}
@@ -389,6 +390,71 @@ class Connection:
         reader.array()
         _, low, error = reader.get("iqh")
         return error, low
+
+    def find_coordinator(self, group, seconds=20):
+        """Until the coordinator of a group is there; a new broker has to make its topic first."""
+        until = time.monotonic() + seconds
+        while True:
+            reader = self.request(FIND_COORDINATOR, 1, Writer().string(group).put("b", 0).data)
+            reader.get("i")
+            error, message = reader.get("h"), reader.string()
+            if error == NONE:
+                return
+            if error not in RETRIABLE or time.monotonic() > until:
+                raise ValueError(f"FindCoordinator answered {error} {message}")
+            time.sleep(0.05)
+
+    def _of_group(self, group, ask, seconds=20):
+        """Asks until the coordinator has loaded the group."""
+        self.find_coordinator(group)
+        until = time.monotonic() + seconds
+        while True:
+            error, answer = ask()
+            if error == NONE:
+                return answer
+            if error not in RETRIABLE or time.monotonic() > until:
+                raise ValueError(f"the coordinator of {group} answered {error}")
+            time.sleep(0.05)
+
+    def commit(self, group, topic, offsets):
+        """Commits from outside of the group, as tools do: it must have no members."""
+        writer = Writer().string(group).put("i", -1).string("").array(1).string(topic)
+        writer.array(len(offsets))
+        for partition, offset in offsets.items():
+            writer.put("iqi", partition, offset, -1).string("")
+
+        def ask():
+            reader = self.request(OFFSET_COMMIT, 6, writer.data)
+            reader.get("i")
+            reader.array()
+            reader.string()
+            errors = {reader.get("ih")[1] for _ in range(reader.array())}
+            reader.finish()
+            return max(errors), None
+        self._of_group(group, ask)
+
+    def committed(self, group, topic, partitions):
+        """What a group has committed, as partition -> offset; the others are left out."""
+        writer = Writer().string(group).array(1).string(topic).array(len(partitions))
+        for partition in partitions:
+            writer.put("i", partition)
+
+        def ask():
+            reader = self.request(OFFSET_FETCH, 5, writer.data)
+            reader.get("i")
+            found, errors = {}, {NONE}
+            for _ in range(reader.array()):
+                reader.string()
+                for _ in range(reader.array()):
+                    partition, offset, _ = reader.get("iqi")
+                    reader.string()
+                    errors.add(reader.get("h"))
+                    if offset >= 0:
+                        found[partition] = offset
+            errors.add(reader.get("h"))
+            reader.finish()
+            return max(errors), found
+        return self._of_group(group, ask)
 
     def end_of_epoch(self, topic, partition, epoch):
         writer = Writer().put("i", -2).array(1).string(topic).array(1)

@@ -1,32 +1,13 @@
 """kcat round trips: the lines that went in come out, in order, for every codec; again after
 kill -9; and what is on disk is what the producer compressed."""
 
-import pathlib
-import subprocess
-
 import brokers
 import clients
 import kafka_log
+import sample_text
 import testbed
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-
-
-def sample_lines(bytes_wanted):
-    """Real text: what apt knows of every package, or the documentation on the machine."""
-    text = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, check=False).stdout
-    if len(text) < bytes_wanted:
-        for path in sorted(pathlib.Path("/usr/share/doc").rglob("copyright")):
-            text += path.read_bytes()
-            if len(text) >= bytes_wanted:
-                break
-    number = 0
-    while len(text) < bytes_wanted:
-        text += b"".join(b"generated line %d of %d\n" % (n, n * n) for n in
-                         range(number, number + 10000))
-        number += 10000
-    lines = [line for line in text[:bytes_wanted].split(b"\n") if line]
-    return b"\n".join(lines) + b"\n"
 
 
 class Codecs(testbed.BrokerTest):
@@ -34,7 +15,7 @@ class Codecs(testbed.BrokerTest):
 
     @classmethod
     def prepare(cls):
-        cls.text = sample_lines(testbed.size(8 << 20, 64 << 20))
+        cls.text = sample_text.sample_lines(testbed.size(8 << 20, 64 << 20))
 
     def test_round_trip_restart_and_stored_codec(self):
         for codec in CODECS:
