@@ -15,8 +15,9 @@
 # Every test finds POLYLOG_SOURCE_DIR, POLYLOG_BUILD_DIR and POLYLOG_BINARY (the built `polylog`) in
 # its environment.
 #
-# polylog_broker and polylog_server_* (and tests that depend on them) get Boost.Asio, compiled once
-# in polylog_asio, with its precompiled header.
+# polylog_broker, polylog_groups and polylog_server_* get Boost.Asio, compiled once in polylog_asio,
+# with its precompiled header. Tests have precompiled headers of their own: GoogleTest, and Asio for
+# those that depend on the targets above.
 
 add_library(polylog_warnings INTERFACE)
 target_compile_options(polylog_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
@@ -50,15 +51,34 @@ function(polylog_existing out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# Sets up what every target of ours shares. `uses_asio` adds Asio and its precompiled
-# header.
+# Sets up what every target of ours shares. `uses_asio` adds Asio.
 function(polylog_setup target uses_asio)
   target_link_libraries(${target} PRIVATE polylog_warnings)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   if(uses_asio)
     target_link_libraries(${target} PUBLIC polylog_asio)
-    target_precompile_headers(${target} REUSE_FROM polylog_asio)
   endif()
+endfunction()
+
+# Test code is sanitized too, but optimising it takes longer than running it. (A precompiled header
+# holds for one level of optimisation only.)
+function(polylog_optimise_test target)
+  if(POLYLOG_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
+# polylog_test_headers(<name> <library> ... [HEADERS <h> ...]): the precompiled header that tests
+# reuse from <name>; GoogleTest's besides those given.
+function(polylog_test_headers name)
+  cmake_parse_arguments(arg "" "" "HEADERS" ${ARGN})
+  file(CONFIGURE OUTPUT ${name}.cc CONTENT "")
+  add_library(${name} STATIC ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  polylog_setup(${name} FALSE)
+  polylog_optimise_test(${name})
+  target_link_libraries(${name} PRIVATE ${arg_UNPARSED_ARGUMENTS})
+  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <string> <vector>
+                            ${arg_HEADERS})
 endfunction()
 
 function(polylog_uses_asio out)
@@ -82,6 +102,9 @@ function(polylog_library target)
   add_library(${target} STATIC ${sources})
   polylog_uses_asio(uses_asio ${target})
   polylog_setup(${target} ${uses_asio})
+  if(uses_asio)
+    target_precompile_headers(${target} REUSE_FROM polylog_asio)
+  endif()
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} ${arg_LINK})
 endfunction()
 
@@ -141,10 +164,11 @@ function(polylog_test name)
   polylog_uses_asio(uses_asio ${arg_DEPENDS})
   polylog_setup(${name} ${uses_asio})
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} ${arg_LINK})
-  if(POLYLOG_SANITIZE AND NOT uses_asio)
-    # Test code is sanitized too, but optimising it takes longer than running it. (Asio's
-    # precompiled header holds for one level of optimisation only.)
-    target_compile_options(${name} PRIVATE -O0)
+  polylog_optimise_test(${name})
+  if(POLYLOG_TESTS AND uses_asio)
+    target_precompile_headers(${name} REUSE_FROM polylog_asio_tests)
+  elseif(POLYLOG_TESTS)
+    target_precompile_headers(${name} REUSE_FROM polylog_tests)
   endif()
   if(NOT wanted)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
