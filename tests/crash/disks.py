@@ -1,4 +1,4 @@
-"""Small real disks that can lose power: an ext4 image on a loop device.
+"""Small real disks that can lose power: an ext4 or XFS image on a loop device.
 
 cut() is the file system's own shutdown call without flushing its journal: everything that was not
 synced is gone, as after a power cut. `kill -9` alone never loses the page cache.
@@ -29,18 +29,22 @@ def _run(*command):
     return done.stdout.strip()
 
 
-class LoopDisk:
-    """An ext4 file system of `size_bytes` in an image file, mounted at `mount_point`."""
+MAKE = {"ext4": ("mkfs.ext4", "-q", "-F", "-m", "0"), "xfs": ("mkfs.xfs", "-q", "-f")}
+SMALLEST = {"ext4": 1 << 20, "xfs": 300 << 20}
 
-    def __init__(self, folder, size_bytes):
+
+class LoopDisk:
+    """A file system of `size_bytes` in an image file, mounted at `mount_point`."""
+
+    def __init__(self, folder, size_bytes, kind="ext4"):
         if os.geteuid() != 0:
-            raise NoLoopDevice("This test needs root: it mounts an ext4 image.")
+            raise NoLoopDevice(f"This test needs root: it mounts an image of {kind}.")
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.image, self.mount_point = folder / "disk.img", folder / "disk"
         with open(self.image, "wb") as image:
-            image.truncate(size_bytes)
-        _run("mkfs.ext4", "-q", "-F", "-m", "0", self.image)
+            image.truncate(max(size_bytes, SMALLEST[kind]))
+        _run(*MAKE[kind], self.image)
         self.mount_point.mkdir(exist_ok=True)
         self.mounted = False
         self.mount()

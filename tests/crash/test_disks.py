@@ -10,10 +10,16 @@ from disks import LoopDisk
 
 
 class Disks(unittest.TestCase):
-    def test_only_what_was_synced_survives(self):
+    def test_only_what_was_synced_survives_on_ext4(self):
+        self.only_what_was_synced_survives("ext4")
+
+    def test_only_what_was_synced_survives_on_xfs(self):
+        self.only_what_was_synced_survives("xfs")
+
+    def only_what_was_synced_survives(self, kind):
         folder = testbed.scratch_folder("Disks")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        disk = LoopDisk(folder, 64 << 20)
+        disk = LoopDisk(folder, 64 << 20, kind)
         self.addCleanup(disk.close)
         for number in range(10):
             for name, synced in (("kept", True), ("lost", False)):
