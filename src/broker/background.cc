@@ -59,11 +59,6 @@ void Broker::Impl::start_background() {
                 while_alive(self, &Impl::expire_producers));
   reactor.every(std::min(settings.checkpoint_interval_ms, checkpoint_max_ms),
                 while_alive(self, &Impl::checkpoint));
-  const auto opened = stores.opened();
-  const bool any_shared = std::any_of(opened.begin(), opened.end(), [](const auto& each) {
-    return each.second->traits().shared_log;
-  });
-  if (!any_shared) return;
   reactor.every(settings.shared_log.queue_flush_interval_ms, while_alive(self, &Impl::tend));
 }
 
@@ -171,13 +166,19 @@ void Broker::Impl::checkpoint() {
 
 // ------------------------------------------------------------------------------------ tending
 
-// What stores with a log for all keep in memory goes to its files, and the next file is made.
+// What stores keep in memory goes to their files, the next file is made, and what a full disk kept
+// from being written is written. Kafka's layout has none of it: no thread is woken for it alone.
 void Broker::Impl::tend() {
   if (tending) return;
+  const auto stores_open = stores.opened();
+  if (std::none_of(stores_open.begin(), stores_open.end(), [](const auto& each) {
+        return each.first != storage::Layout::kafka;
+      })) {
+    return;
+  }
   auto result = std::make_shared<Result<void>>();
-  const auto work = [result, opened = stores.opened(), now = broker.clock_.now()] {
-    for (const auto& [layout, store] : opened) {
-      if (!store->traits().shared_log) continue;
+  const auto work = [result, stores_open, now = broker.clock_.now()] {
+    for (const auto& [layout, store] : stores_open) {
       Result<void> tended = store->tend(now);
       if (!tended && *result) *result = std::move(tended);
     }

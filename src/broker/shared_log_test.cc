@@ -480,6 +480,15 @@ TEST(SharedLogLoad, a_partition_that_can_not_be_made_yet_does_not_hold_up_the_lo
   EXPECT_TRUE(world.broker().find("t", 1)->append(batch_of(1)));
 }
 
+TEST(SharedLogBackground, a_store_without_a_shared_log_is_tended_too) {
+  FakeDisk disk;
+  disk.shared = std::make_unique<SharedFakeDisk>();
+  disk.shared->traits.shared_log = false;
+  World world(disk, settings_of({{"flushIntervalConsumeQueue", "1"}}));
+  world.broker().start_background();
+  world.run_until([&] { return disk.shared->tended >= 2; });
+}
+
 TEST(SharedLogBackground, every_store_is_kept_up_and_tended_never_twice_at_once) {
   FakeDisk disk;
   disk.shared = std::make_unique<SharedFakeDisk>();
