@@ -305,6 +305,11 @@ TEST(KafkaStore, what_is_appended_after_damage_in_the_last_block_is_found_again)
       "/data/kafka/t-0/00000000000000000000.log");
 }
 
+TEST(KafkaStore, foreign_bytes_behind_a_sealed_file_cost_nothing) {
+  check_that_bytes_behind_a_sealed_file_cost_nothing<StoreRig>(
+      "/data/kafka/t-0/00000000000000000000.log");
+}
+
 TEST(KafkaStore, a_log_that_is_removed_writes_nothing_any_more) {
   check_that_a_removed_log_writes_nothing<StoreRig>();
 }

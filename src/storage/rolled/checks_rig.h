@@ -94,6 +94,33 @@ void check_that_records_behind_a_damaged_block_are_found(const std::string& path
   EXPECT_EQ(found->front().info.last, Offset(6));
 }
 
+// `path` is the first of several data files of log t-0, all durable: what some other program wrote
+// behind its end is no reason to cut anything that follows.
+template <typename Rig>
+void check_that_bytes_behind_a_sealed_file_cost_nothing(const std::string& path) {
+  Rig rig;
+  rig.log_config.segment_bytes = 1000;
+  ASSERT_TRUE(rig.open());
+  auto log = rig.log();
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(rig.append(*log, numbered(i, i + 1)));
+  ASSERT_TRUE(rig.sync(*log));
+  log.reset();
+  {
+    const auto file = rig.disk->open(path, fs::OpenMode::write);
+    ASSERT_TRUE(file);
+    const std::vector<std::uint8_t> foreign(100, 0x5a);
+    ASSERT_TRUE((*file)->write((*file)->info()->size, foreign));
+  }
+  ASSERT_TRUE(rig.kill());
+  log = rig.log();
+  EXPECT_EQ(log->offsets(), (OffsetRange{Offset(0), Offset(60)}));
+  const auto values = rig.read_all(*log);
+  ASSERT_TRUE(values) << values.error().to_string();
+  EXPECT_EQ(*values, numbered(0, 60));
+  EXPECT_FALSE(rig.recovery.notes.empty());
+  ASSERT_TRUE(rig.append(*log, numbered(60, 61)));
+}
+
 template <typename Rig>
 void check_that_a_removed_log_writes_nothing() {
   Rig rig;

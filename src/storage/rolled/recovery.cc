@@ -315,6 +315,15 @@ Result<void> RolledRecovery::cut(std::size_t index, std::uint64_t position) {
   segment->size = position;
   segment->held = file;
   segment->dirty = true;
+  // Where a later segment is known to be durable, all of this one was: what was cut off is none of
+  // ours, and nothing behind it has to do with it.
+  const auto later = segments().begin() + static_cast<std::ptrdiff_t>(index) + 1;
+  if (std::any_of(later, segments().end(),
+                  [this](const auto& each) { return guarded_bytes(*each) > 0; })) {
+    note(segment->data_path() + ": cut at byte " + std::to_string(position) +
+         ", the end of what was durable; later files are served");
+    return {};
+  }
   // What lies behind a torn frame was written after it and is as little durable.
   while (segments().size() > index + 1) {
     report_.bytes_truncated += segments().back()->size;

@@ -295,6 +295,10 @@ TEST(SegmentStore, what_is_appended_after_damage_in_the_last_block_is_found_agai
       "/data/segment/t-0/0.msg");
 }
 
+TEST(SegmentStore, foreign_bytes_behind_a_sealed_file_cost_nothing) {
+  check_that_bytes_behind_a_sealed_file_cost_nothing<StoreRig>("/data/segment/t-0/0.msg");
+}
+
 TEST(SegmentStore, a_log_that_is_removed_writes_nothing_any_more) {
   check_that_a_removed_log_writes_nothing<StoreRig>();
 }
