@@ -131,6 +131,10 @@ Result<void> RocksdbIndex::open(const RocksdbIndexOptions& options) {
   db_.reset(db);
   if (!status.ok()) {
     const auto change = errors_->change();
+    // The index itself names the file: it is not whole, and can be made anew.
+    if (status.IsPathNotFound() && !change) {
+      return fail(Errc::corrupt, directory_ + ": " + status.ToString());
+    }
     return fail(error_of(status, change ? change : errors_->read()));
   }
   // The next start can do without, this one need not fail.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <thread>
 
 #include "fs/sim_file_system.h"
@@ -310,6 +311,28 @@ TEST_P(OrderedIndexTest, a_corrupt_index_can_be_removed_and_built_again) {
   EXPECT_EQ(contents(*index), Entries{});
   put(*index, "a", "2");
   ASSERT_TRUE(index->sync());
+}
+
+// What a start makes anew must be told from what it can do nothing about.
+TEST(RocksdbIndexFiles, a_missing_one_is_corrupt) {
+  const auto kind = rocksdb_kind(64 << 10);
+  SimFileSystem disk;
+  {
+    auto index = kind.open(disk, directory);
+    ASSERT_TRUE(index) << index.error().to_string();
+    ASSERT_TRUE((*index)->write({.puts = {{"a", "1"}}, .removed_ranges = {}}));
+    ASSERT_TRUE((*index)->sync());
+  }
+  const auto names = disk.list(directory);
+  ASSERT_TRUE(names);
+  const auto manifest = std::find_if(names->begin(), names->end(), [](const std::string& name) {
+    return name.starts_with("MANIFEST-");
+  });
+  ASSERT_NE(manifest, names->end());
+  ASSERT_TRUE(disk.remove(fs::join(directory, *manifest)));
+  const auto opened = kind.open(disk, directory);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::corrupt) << opened.error().to_string();
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, OrderedIndexTest,
