@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t idle_blocks_max = 32;
 // A read into less room than this costs more in system calls than a fresh block does.
 constexpr std::size_t room_bytes_min = 8 * 1024;
+// Memory that an unfinished large frame may hold for each byte of it that has arrived.
+constexpr std::size_t growth_per_byte = 32;
 
 }  // namespace
 
@@ -54,7 +56,7 @@ class FrameBuffer::Large {
 
   void append(ByteView bytes) {
     while (!bytes.empty()) {
-      const MutableBytes room = space();
+      const MutableBytes room = space(bytes.size());
       const std::size_t count = std::min(room.size(), bytes.size());
       std::memcpy(room.data(), bytes.data(), count);
       received_ += count;
@@ -62,9 +64,13 @@ class FrameBuffer::Large {
     }
   }
 
-  MutableBytes space() {
+  // `coming`: what is here already and about to be received. Whoever only announces much gets
+  // little; whoever sends much gets large steps.
+  MutableBytes space(std::size_t coming = 0) {
     if (received_ == capacity_) {
-      capacity_ = std::min(frame_bytes_, received_ + growth_bytes);
+      const std::size_t ahead = std::clamp((received_ + coming) * growth_per_byte,
+                                           BufferPool::block_bytes / 2, growth_bytes);
+      capacity_ = std::min(frame_bytes_, received_ + ahead);
       void* grown = std::realloc(bytes_, capacity_);
       if (grown == nullptr) throw std::bad_alloc();
       bytes_ = static_cast<std::uint8_t*>(grown);
