@@ -9,10 +9,14 @@ namespace {
 constexpr int operations = 36;
 constexpr std::size_t choices_per_step = 6;
 
-std::uint64_t states_wanted() {
-  const char* const asked = std::getenv("POLYLOG_CRASH_STATES");
-  return asked == nullptr ? 20'000 : std::strtoull(asked, nullptr, 10);
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const asked = std::getenv(variable);
+  return asked == nullptr ? otherwise : std::strtoull(asked, nullptr, 10);
 }
+
+std::uint64_t states_wanted() { return number_from("POLYLOG_CRASH_STATES", 20'000); }
+
+std::uint64_t first_seed() { return number_from("POLYLOG_CRASH_SEED", 1); }
 
 std::uint64_t steps_of(const WorkloadEngine& engine, std::uint64_t seed) {
   fs::SimFileSystem disk;
@@ -38,7 +42,7 @@ void check_state(StoreWorkload& workload, const fs::SimFileSystem& crashed,
 void check_crash_states(const WorkloadEngine& engine, std::uint64_t states_max) {
   const std::uint64_t wanted = std::min(states_wanted(), states_max);
   std::uint64_t states = 0;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = first_seed();
   for (; states < wanted; ++seed) {
     const std::uint64_t steps = steps_of(engine, seed);
     for (std::uint64_t step = 1; step <= steps + 1; ++step) {
@@ -55,15 +59,17 @@ void check_crash_states(const WorkloadEngine& engine, std::uint64_t states_max) 
       }
     }
   }
-  std::printf("%llu crash states, seeds 1 to %llu\n", static_cast<unsigned long long>(states),
+  std::printf("%llu crash states, seeds %llu to %llu\n", static_cast<unsigned long long>(states),
+              static_cast<unsigned long long>(first_seed()),
               static_cast<unsigned long long>(seed - 1));
 }
 
 void check_single_faults(const WorkloadEngine& engine) {
-  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+  std::uint64_t calls = 0;
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + 6; ++seed) {
     const std::uint64_t steps = steps_of(engine, seed);
     for (const fs::Fault fault : {fs::Fault::eio, fs::Fault::no_space, fs::Fault::short_write}) {
-      for (std::uint64_t step = 1; step <= steps; ++step) {
+      for (std::uint64_t step = 1; step <= steps; ++step, ++calls) {
         fs::SimFileSystem disk;
         disk.fail_step(step, fault);
         StoreWorkload workload(engine, seed);
@@ -76,6 +82,9 @@ void check_single_faults(const WorkloadEngine& engine) {
       }
     }
   }
+  std::printf("%llu failed calls, seeds %llu to %llu\n", static_cast<unsigned long long>(calls),
+              static_cast<unsigned long long>(first_seed()),
+              static_cast<unsigned long long>(first_seed() + 5));
 }
 
 }  // namespace polylog::crash
