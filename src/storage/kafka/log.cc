@@ -17,8 +17,13 @@ Segment& of_kafka(DataSegment& segment) { return static_cast<Segment&>(segment);
 
 Result<fs::FilePtr> write_whole(fs::FileSystem& fs, const std::string& path, ByteView bytes) {
   POLYLOG_ASSIGN(file, fs.open(path, fs::OpenMode::create));
-  POLYLOG_TRY(file->truncate(0));
-  if (!bytes.empty()) POLYLOG_TRY(file->write(0, bytes));
+  Result<void> done = file->truncate(0);
+  if (done && !bytes.empty()) done = file->write(0, bytes);
+  if (!done) {
+    // No file says more than half of one.
+    static_cast<void>(fs.remove(path));
+    return fail(done.error());
+  }
   return file;
 }
 
