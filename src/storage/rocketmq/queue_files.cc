@@ -53,6 +53,8 @@ Result<QueueFiles::Extent> QueueFiles::extent(bool ours) const {
   POLYLOG_ASSIGN(bases, list());
   Extent extent;
   for (std::size_t i = 0; i < bases.size(); ++i) {
+    // Behind a hole they are of no use: the entries are made again from there on.
+    if (i > 0 && bases[i] != bases[i - 1] + context_.file_bytes) break;
     POLYLOG_ASSIGN(info, context_.fs.info(path_of(bases[i])));
     if (info.size != static_cast<std::uint64_t>(context_.file_bytes)) {
       const bool too_short = info.size < static_cast<std::uint64_t>(context_.file_bytes);
