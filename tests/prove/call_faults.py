@@ -6,10 +6,12 @@ them; then each run lets one call of one site fail. As the power goes at the end
 an acknowledgement after a failed sync is a lost record.
 """
 
+import pathlib
 import random
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 
 import paths
@@ -68,7 +70,7 @@ class CallFaults(scenario.Scenario):
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise scenario.Failed(f"the shim does not compile: {done.stderr}")
-        self.disk = LoopDisk(self.folder, 1 << 30)
+        self.disk = LoopDisk(self.quick_folder(), 256 << 20)
         self.closing.callback(self.disk.close)
         self.data = self.disk.mount_point / "data"
         self.make_base()
@@ -83,6 +85,15 @@ class CallFaults(scenario.Scenario):
         self.count("call sites", len(sites))
         self.require(self.counts.get("faults", 0) >= len(plan) * 0.9,
                      f"of {len(plan)} faults only {self.counts.get('faults', 0)} came to pass")
+
+    def quick_folder(self):
+        """In memory where there is room: many runs, and syncs that need not be slow."""
+        memory = pathlib.Path("/dev/shm")
+        if not memory.is_dir() or shutil.disk_usage(memory).free < 1 << 30:
+            return self.folder
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="polylog-prove-", dir=memory))
+        self.closing.callback(shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     def make_base(self):
         """A store of each layout that a kill left behind, with something to recover."""

@@ -22,7 +22,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { frames_max = 16, frames_used = 5 };
+// How much of the stack tells sites apart: more of it for what changes the disk.
+enum { frames_max = 16, frames_of_changes = 5, frames_of_reads = 3 };
 enum fault { none, short_count, error };
 
 static const char* root;
@@ -66,13 +67,22 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
   return hash ^ (hash >> 29);
 }
 
+static int frames_of(const char* function) {
+  static const char* const reads[] = {"open", "stat", "fstat", "pread", "preadv2", "statvfs"};
+  for (size_t i = 0; i < sizeof reads / sizeof *reads; ++i) {
+    if (strcmp(function, reads[i]) == 0) return frames_of_reads;
+  }
+  return frames_of_changes;
+}
+
 static uint64_t site_of(const char* function) {
   void* frames[frames_max];
   const int count = backtrace(frames, frames_max);
   uint64_t hash = 1;
   for (const char* c = function; *c != 0; ++c) hash = mix(hash, (uint64_t)*c);
+  const int most = frames_of(function);
   int used = 0;
-  for (int i = 0; i < count && used < frames_used; ++i) {
+  for (int i = 0; i < count && used < most; ++i) {
     Dl_info info;
     if (dladdr(frames[i], &info) == 0 || info.dli_fname == NULL) continue;
     if (strstr(info.dli_fname, "polylog") == NULL) continue;  // its own code alone
