@@ -5,6 +5,7 @@
 
 #include "bytes/endian.h"
 #include "cli/dump_files.h"
+#include "cli/dump_walk.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "format/rocketmq/message.h"
@@ -171,17 +172,10 @@ class CommitLogDump {
       : file_(file), options_(options), report_(report), progress_(file.path, file.size) {}
 
   Result<void> run() {
-    std::uint64_t position = 0;
-    bool more = file_.size > 0;
-    while (more) {
-      POLYLOG_ASSIGN(
-          end, storage::scan(*file_.file, position, file_.size, RecordDecoder{}, record_bytes_max,
-                             [this](const ScanFrame& frame) { return visit(frame); }));
-      position = end.position;
-      if (position >= file_.size) break;
-      POLYLOG_ASSIGN(stepped, step_over(position));
-      more = stepped;
-    }
+    POLYLOG_TRY(walk_frames(
+        file_, RecordDecoder{}, record_bytes_max,
+        [this](const ScanFrame& frame) { return visit(frame); },
+        [this](std::uint64_t& position) { return step_over(position); }));
     report_.end_file({{"messages", messages_}});
     return {};
   }
@@ -243,11 +237,7 @@ class CommitLogDump {
     if (why_.empty()) why_ = left < head.size() ? "a few bytes" : "neither a size nor a magic";
     const std::string why = std::exchange(why_, {});
     POLYLOG_ASSIGN(next, next_record(position));
-    const std::uint64_t lost = (next ? *next : file_.size) - position;
-    report_.damage(position, "no record begins here (" + why + "); " +
-                                 (next ? "the next one is " : "the last ") + std::to_string(lost) +
-                                 (next ? " bytes further on" : " bytes cannot be read"));
-    position += lost;
+    position = report_lost(file_, position, why, next, report_);
     return next.has_value();
   }
 
@@ -269,7 +259,7 @@ class CommitLogDump {
 
   // The log ends where the first zeros are. What a truncation cut off may still be behind them.
   Result<bool> zeros(std::uint64_t position) {
-    POLYLOG_ASSIGN(other, first_other_byte(position));
+    POLYLOG_ASSIGN(other, first_other_byte(file_, position));
     const std::string zeros = std::to_string((other ? *other : file_.size) - position);
     report_.note(position, other ? zeros +
                                        " zero bytes end the log; what lies behind them, from "
@@ -278,20 +268,6 @@ class CommitLogDump {
                                  : "zeros to the end of the file, " + zeros +
                                        " bytes: reserved, or written by no one");
     return false;
-  }
-
-  Result<std::optional<std::uint64_t>> first_other_byte(std::uint64_t position) {
-    std::vector<std::uint8_t> chunk(1 << 20);
-    while (position < file_.size) {
-      POLYLOG_ASSIGN(got, file_.file->read(position, chunk));
-      if (got == 0) break;
-      const auto end = chunk.begin() + static_cast<std::ptrdiff_t>(got);
-      const auto other =
-          std::find_if(chunk.begin(), end, [](std::uint8_t byte) { return byte != 0; });
-      if (other != end) return position + static_cast<std::uint64_t>(other - chunk.begin());
-      position += got;
-    }
-    return std::optional<std::uint64_t>();
   }
 
   // The first place behind `position` whose bytes have a record's magic and say that they lie

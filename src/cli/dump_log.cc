@@ -2,6 +2,7 @@
 #include <array>
 
 #include "cli/dump_files.h"
+#include "cli/dump_walk.h"
 #include "cli/group_record_text.h"
 #include "cli/progress.h"
 #include "cli/record_format.h"
@@ -101,18 +102,10 @@ class LogDump {
       : file_(file), options_(options), report_(report), progress_(file.path, file.size) {}
 
   Result<void> run() {
-    std::uint64_t position = 0;
-    bool more = position < file_.size;
-    while (more) {
-      POLYLOG_ASSIGN(
-          end, storage::scan(*file_.file, position, file_.size,
-                             storage::FormatDecoder(storage::kafka::batch_frames), batch_bytes_max,
-                             [this](const ScanFrame& frame) { return visit(frame); }));
-      position = end.position;
-      if (position >= file_.size) break;
-      POLYLOG_ASSIGN(stepped, step_over(position));
-      more = stepped;
-    }
+    POLYLOG_TRY(walk_frames(
+        file_, storage::FormatDecoder(storage::kafka::batch_frames), batch_bytes_max,
+        [this](const ScanFrame& frame) { return visit(frame); },
+        [this](std::uint64_t& position) { return step_over(position); }));
     std::vector<DumpReport::Count> counts = {{"batches", batches_}, {"records", records_}};
     if (batches_ > 0) {
       counts.push_back({"first_offset", first_offset_});
@@ -253,20 +246,11 @@ class LogDump {
   }
 
   Result<bool> zeros(std::uint64_t position) {
-    std::vector<std::uint8_t> chunk(1 << 20);
-    for (std::uint64_t at = position; at < file_.size;) {
-      POLYLOG_ASSIGN(got, file_.file->read(at, chunk));
-      if (got == 0) break;
-      const auto other =
-          std::find_if(chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(got),
-                       [](std::uint8_t byte) { return byte != 0; });
-      const auto zero = static_cast<std::uint64_t>(other - chunk.begin());
-      if (zero < got) {
-        report_.damage(position, std::to_string(at + zero - position) +
-                                     " zero bytes, and something that is no batch behind them");
-        return false;
-      }
-      at += got;
+    POLYLOG_ASSIGN(other, first_other_byte(file_, position));
+    if (other) {
+      report_.damage(position, std::to_string(*other - position) +
+                                   " zero bytes, and something that is no batch behind them");
+      return false;
     }
     report_.note(position, "zeros to the end of the file, " +
                                std::to_string(file_.size - position) +

@@ -6,6 +6,7 @@
 #include "bytes/endian.h"
 #include "cli/dump_files.h"
 #include "cli/dump_frame.h"
+#include "cli/dump_walk.h"
 #include "cli/progress.h"
 #include "storage/filelog/scan.h"
 
@@ -45,17 +46,10 @@ class SegmentDump {
       : file_(file), options_(options), report_(report), progress_(file.path, file.size) {}
 
   Result<void> run() {
-    std::uint64_t position = 0;
-    bool more = file_.size > 0;
-    while (more) {
-      POLYLOG_ASSIGN(
-          end, storage::scan(*file_.file, position, file_.size, SegmentDecoder{}, frame_bytes_max,
-                             [this](const ScanFrame& frame) { return visit(frame); }));
-      position = end.position;
-      if (position >= file_.size) break;
-      POLYLOG_ASSIGN(stepped, step_over(position));
-      more = stepped;
-    }
+    POLYLOG_TRY(walk_frames(
+        file_, SegmentDecoder{}, frame_bytes_max,
+        [this](const ScanFrame& frame) { return visit(frame); },
+        [this](std::uint64_t& position) { return step_over(position); }));
     end_batch();
     std::vector<DumpReport::Count> counts = {{"records", records_}};
     if (records_ > 0) {
@@ -111,8 +105,8 @@ class SegmentDump {
     POLYLOG_ASSIGN(got, file_.file->read(position, MutableBytes(head).first(wanted)));
     const auto frame = segment::next_frame(ByteView(head).first(got), left);
     if (frame.state == FrameState::zeros) {
-      POLYLOG_ASSIGN(only, only_zeros(position));
-      if (only) {
+      POLYLOG_ASSIGN(other, first_other_byte(file_, position));
+      if (!other) {
         report_.note(position, "zeros to the end of the file, " + std::to_string(left) +
                                    " bytes: written by no one");
         return false;
@@ -127,27 +121,9 @@ class SegmentDump {
     }
     if (why_.empty()) why_ = frame.state == FrameState::zeros ? "zeros" : "lengths out of range";
     const std::string why = std::exchange(why_, {});
-    const std::uint64_t lost = (next ? *next : file_.size) - position;
-    report_.damage(position, "no record begins here (" + why + "); " +
-                                 (next ? "the next one is " : "the last ") + std::to_string(lost) +
-                                 (next ? " bytes further on" : " bytes cannot be read"));
-    position += lost;
+    position = report_lost(file_, position, why, next, report_);
     open_part_.reset();
     return next.has_value();
-  }
-
-  Result<bool> only_zeros(std::uint64_t position) {
-    std::vector<std::uint8_t> chunk(1 << 20);
-    while (position < file_.size) {
-      POLYLOG_ASSIGN(got, file_.file->read(position, chunk));
-      if (got == 0) break;
-      const ByteView bytes = ByteView(chunk).first(got);
-      if (std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte != 0; })) {
-        return false;
-      }
-      position += got;
-    }
-    return true;
   }
 
   // The first place behind `position` where a record begins whose checksum is right. Frames have

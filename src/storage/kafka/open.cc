@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
 #include "storage/kafka/store.h"
+#include "storage/rolled/opening.h"
 
 // Opening a Kafka log directory: who owns it, what may be believed, then each partition.
 namespace polylog::storage::kafka {
@@ -29,7 +28,7 @@ class StoreOpening {
     POLYLOG_TRY(list_directories());
     POLYLOG_TRY(check_identity());
     POLYLOG_TRY(judge_evidence());
-    POLYLOG_TRY(load_partitions());
+    load_partitions();
     POLYLOG_TRY(sync_recovered());
     report_.clean = clean_;
     report_.partitions = store_->logs_.size();
@@ -52,7 +51,7 @@ class StoreOpening {
       }
       using Stage = format::kafka::DirectoryStage;
       if (parsed->stage == Stage::live) partitions_.push_back(parsed->id);
-      if (parsed->stage == Stage::deleted) doomed_.push_back(name);
+      if (parsed->stage == Stage::deleted) doomed_.push_back(store_->path(name));
       if (parsed->stage == Stage::stray || parsed->stage == Stage::future) {
         report_.notes.push_back(store_->path(name) + " is left alone: not a live replica");
       }
@@ -128,33 +127,17 @@ class StoreOpening {
     return {};
   }
 
-  // Partitions don't depend on each other, and on a cold disk each of them waits for a dozen reads.
-  Result<void> load_partitions() {
-    const std::size_t most = std::min(config_.recovery_threads, partitions_.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [this, &next] {
-      for (std::size_t i = next++; i < partitions_.size(); i = next++) load_one(partitions_[i]);
-    };
-    std::vector<std::thread> helpers;
-    for (std::size_t i = 1; i < most; ++i) helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
-    for (const std::string& name : doomed_) {
-      if (auto removed = fs::remove_tree(fs_, store_->path(name)); !removed) {
-        report_.notes.push_back(removed.error().to_string());
-      }
-    }
-    return {};
+  void load_partitions() {
+    for_all_partitions(partitions_.size(), config_.recovery_threads,
+                       [this](std::size_t i) { load_one(partitions_[i]); });
+    remove_doomed(fs_, doomed_, report_);
   }
 
   void load_one(const TopicPartition& id) {
     Recovery report;
     auto loaded = load_partition(id, report);
     const std::lock_guard lock(report_mutex_);
-    report_.bytes_scanned += report.bytes_scanned;
-    report_.bytes_truncated += report.bytes_truncated;
-    report_.indexes_rebuilt += report.indexes_rebuilt;
-    report_.notes.insert(report_.notes.end(), report.notes.begin(), report.notes.end());
+    add_recovery(report_, report);
     if (loaded) {
       store_->logs_.emplace(id, std::move(*loaded));
     } else {
@@ -210,19 +193,13 @@ class StoreOpening {
     return log;
   }
 
-  // One round for everything that recovery wrote, before anything is served.
   Result<void> sync_recovered() {
     if (!clean_ || report_.bytes_truncated > 0) {
-      POLYLOG_ASSIGN(volume, fs_.open_volume(config_.directory));
-      POLYLOG_TRY(volume->sync());
-      for (const auto& [id, log] : store_->logs_) log->all_synced();
+      std::vector<std::shared_ptr<RolledLog>> logs;
+      for (const auto& [id, log] : store_->logs_) logs.push_back(log);
+      POLYLOG_TRY(storage::sync_recovered(fs_, config_.directory, logs));
     }
-    if (auto rewritten = store_->rewrite_sidecar(false); !rewritten) {
-      // A full disk: the old sidecar stays a lower bound, and nothing more is said in it.
-      report_.notes.push_back("the sidecar can't be written now: " + rewritten.error().to_string());
-      store_->context_.sidecar->silence();
-    }
-    store_->context_.lay_ballast();
+    begin_sidecar(store_->context_, store_->rewrite_sidecar(false), report_);
     return {};
   }
 

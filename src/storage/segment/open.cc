@@ -1,8 +1,6 @@
-#include <algorithm>
-#include <atomic>
 #include <mutex>
-#include <thread>
 
+#include "storage/rolled/opening.h"
 #include "storage/segment/store.h"
 
 // Opening a directory of shards: who owns it, what may be believed, then each partition.
@@ -34,7 +32,7 @@ class StoreOpening {
     store_->context_.index = std::make_unique<PositionIndex>(fs_, open_index_, beside(index_name));
     if (!partitions_.empty()) POLYLOG_TRY(store_->context_.index->open(report_.notes));
     POLYLOG_TRY(drop_unborn());
-    POLYLOG_TRY(load_partitions());
+    load_partitions();
     POLYLOG_TRY(sync_recovered());
     report_.clean = clean_;
     report_.partitions = store_->logs_.size();
@@ -116,23 +114,10 @@ class StoreOpening {
     return bytes;
   }
 
-  // Partitions don't depend on each other, and on a cold disk each of them waits for some reads.
-  Result<void> load_partitions() {
-    const std::size_t most = std::min(config_.recovery_threads, partitions_.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [this, &next] {
-      for (std::size_t i = next++; i < partitions_.size(); i = next++) load_one(partitions_[i]);
-    };
-    std::vector<std::thread> helpers;
-    for (std::size_t i = 1; i < most; ++i) helpers.emplace_back(work);
-    work();
-    for (std::thread& helper : helpers) helper.join();
-    for (const std::string& path : doomed_) {
-      if (auto removed = fs::remove_tree(fs_, path); !removed) {
-        report_.notes.push_back(removed.error().to_string());
-      }
-    }
-    return {};
+  void load_partitions() {
+    for_all_partitions(partitions_.size(), config_.recovery_threads,
+                       [this](std::size_t i) { load_one(partitions_[i]); });
+    remove_doomed(fs_, doomed_, report_);
   }
 
   void load_one(const TopicPartition& id) {
@@ -140,10 +125,7 @@ class StoreOpening {
     QueueNote fact;
     auto loaded = load_partition(id, fact, report);
     const std::lock_guard lock(report_mutex_);
-    report_.bytes_scanned += report.bytes_scanned;
-    report_.bytes_truncated += report.bytes_truncated;
-    report_.indexes_rebuilt += report.indexes_rebuilt;
-    report_.notes.insert(report_.notes.end(), report.notes.begin(), report.notes.end());
+    add_recovery(report_, report);
     if (loaded) {
       store_->logs_.emplace(id, std::move(*loaded));
       store_->facts_.emplace(id, std::move(fact));
@@ -180,23 +162,17 @@ class StoreOpening {
     return log;
   }
 
-  // One round for everything that recovery wrote, before anything is served.
   Result<void> sync_recovered() {
     // Entries that recovery took back must not come back with the next crash.
     if (auto synced = clean_ ? Result<void>() : store_->context_.index->sync(); !synced) {
       report_.notes.push_back("the index can't be synced now: " + synced.error().to_string());
     }
     if (!clean_ || report_.bytes_truncated > 0) {
-      POLYLOG_ASSIGN(volume, fs_.open_volume(config_.directory));
-      POLYLOG_TRY(volume->sync());
-      for (const auto& [id, log] : store_->logs_) log->all_synced();
+      std::vector<std::shared_ptr<RolledLog>> logs;
+      for (const auto& [id, log] : store_->logs_) logs.push_back(log);
+      POLYLOG_TRY(storage::sync_recovered(fs_, config_.directory, logs));
     }
-    if (auto rewritten = store_->rewrite_sidecar(false); !rewritten) {
-      // A full disk: the old sidecar stays a lower bound, and nothing more is said in it.
-      report_.notes.push_back("the sidecar can't be written now: " + rewritten.error().to_string());
-      store_->context_.sidecar->silence();
-    }
-    store_->context_.lay_ballast();
+    begin_sidecar(store_->context_, store_->rewrite_sidecar(false), report_);
     return {};
   }
 
