@@ -38,7 +38,13 @@ Result<BlockCheck::State> BlockCheck::judge(const fs::File& file, std::size_t in
 
 Result<bool> BlockCheck::match(const fs::File& file, std::uint64_t from, std::uint64_t to,
                                bool wait) const {
-  const std::lock_guard lock(mutex_);
+  // Whoever has it may be reading from the disk.
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (wait) {
+    lock.lock();
+  } else if (!lock.try_lock()) {
+    return fail(Errc::would_block, "somebody else looks at this file's blocks");
+  }
   to = std::min(to, size_);
   bool all_good = true;
   for (std::uint64_t i = from / block_bytes; i * block_bytes < to; ++i) {

@@ -314,6 +314,10 @@ TEST(KafkaStore, a_log_that_is_removed_writes_nothing_any_more) {
   check_that_a_removed_log_writes_nothing<StoreRig>();
 }
 
+TEST(KafkaStore, threads_may_work_on_a_log_at_once) {
+  check_that_threads_may_work_on_a_log_at_once<StoreRig>();
+}
+
 TEST(KafkaStore, the_epoch_does_not_fall_back_when_the_last_record_is_deleted) {
   StoreRig rig;
   rig.log_config.retention_ms = 1;

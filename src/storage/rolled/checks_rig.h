@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "storage/rolled/store_rig.h"
@@ -133,6 +135,62 @@ void check_that_a_removed_log_writes_nothing() {
   const std::uint64_t steps = rig.disk->steps();
   EXPECT_FALSE(log->log()->dirty());
   EXPECT_EQ(rig.disk->steps(), steps);
+}
+
+// Appends, sync rounds, reads, retention, checkpoints and changes of settings at once, as in a
+// broker. What it finds wrong is mostly the thread sanitizer's to say.
+template <typename Rig>
+void check_that_threads_may_work_on_a_log_at_once() {
+  constexpr int appends = 400;
+  Rig rig;
+  rig.log_config.segment_bytes = 3000;
+  rig.log_config.retention_bytes = 30'000;
+  ASSERT_TRUE(rig.open());
+  const auto log = rig.log();
+  std::atomic<bool> done = false;
+  std::vector<std::thread> threads;
+  const auto meanwhile = [&](auto&& work) {
+    threads.emplace_back([&done, work] {
+      while (!done) {
+        work();
+        std::this_thread::yield();
+      }
+    });
+  };
+  meanwhile([&] { EXPECT_TRUE(rig.sync(*log)); });
+  meanwhile([&] {
+    EXPECT_TRUE(rig.store->checkpoint());
+    EXPECT_TRUE(rig.store->tend(rig.clock.now()));
+    const Offset durable(log->log()->durable_end().value());
+    EXPECT_TRUE(rig.store->retain({"t", 0}, durable, rig.clock.now()));
+  });
+  meanwhile([&] {
+    const OffsetRange range = log->offsets();
+    ReadLimits limits;
+    limits.bytes_max = 2000;
+    limits.end = range.end;
+    limits.first_whole = true;
+    const auto read = log->read(range.start, limits);
+    if (!read) {
+      EXPECT_EQ(read.error().code, Errc::out_of_range) << read.error().to_string();
+    }
+    const auto timed = log->offset_for_time(Timestamp(1));
+    EXPECT_TRUE(timed) << timed.error().to_string();
+    static_cast<void>(log->size_bytes());
+  });
+  meanwhile([&] { log->configure(rig.log_config); });
+  for (int i = 0; i < appends; ++i) {
+    if (i % 100 == 0) {
+      EXPECT_TRUE(log->log()->begin_epoch(LeaderEpoch(i / 100)));
+    }
+    EXPECT_TRUE(rig.append(*log, numbered(i, i + 1)));
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(rig.sync(*log));
+  EXPECT_EQ(log->offsets().end, Offset(appends));
+  ASSERT_TRUE(rig.kill());
+  EXPECT_EQ(rig.log()->offsets().end, Offset(appends));
 }
 
 }  // namespace polylog::storage

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -224,7 +225,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool failed_ = false;
   bool closed_ = false;
   bool directory_dirty_ = false;  // names in the partition directory
-  std::uint32_t sidecar_id_ = 0;
+  std::atomic<std::uint32_t> sidecar_id_{0};  // settled() and configure() read it without a lock
   Sidecar::Extent facts_;  // that the next round covers
 
  private:

@@ -300,7 +300,13 @@ Result<std::vector<Batch>> RolledLog::read(Offset from, ReadLimits limits) const
         }
       }
     }
-    POLYLOG_ASSIGN(region, read_within(from.value(), within));
+    auto found = read_within(from.value(), within);
+    if (!found) {
+      // Retention has taken the file away meanwhile: then the offset is below the start now.
+      if (found.error().code == Errc::not_found && from < offsets().start) continue;
+      return fail(found.error());
+    }
+    std::optional<Batch>& region = *found;
     if (region && region->bytes.empty()) return std::vector<Batch>();
     if (region) {
       std::vector<Batch> batches;
@@ -400,8 +406,11 @@ Result<std::optional<TimedOffset>> RolledLog::offset_for_time(Timestamp at) cons
     }
     if (largest < at) continue;
     // Hits below the log start don't count; Kafka gives up then, later segments may have one.
-    POLYLOG_ASSIGN(found, find_in(plan, at, log_start));
-    if (found) return found;
+    auto found = find_in(plan, at, log_start);
+    if (!found && found.error().code == Errc::not_found && offsets().start.value() > log_start) {
+      return offset_for_time(at);  // retention has taken the file away meanwhile
+    }
+    if (!found || *found) return found;
   }
   return std::optional<TimedOffset>();
 }

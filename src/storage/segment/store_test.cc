@@ -303,6 +303,10 @@ TEST(SegmentStore, a_log_that_is_removed_writes_nothing_any_more) {
   check_that_a_removed_log_writes_nothing<StoreRig>();
 }
 
+TEST(SegmentStore, threads_may_work_on_a_log_at_once) {
+  check_that_threads_may_work_on_a_log_at_once<StoreRig>();
+}
+
 TEST(SegmentStore, an_append_that_begins_an_epoch_does_not_wait_for_a_sync_of_the_sidecar) {
   StoreRig rig;
   HeldSyncs held(*rig.disk);
