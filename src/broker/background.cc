@@ -166,19 +166,12 @@ void Broker::Impl::checkpoint() {
 
 // ------------------------------------------------------------------------------------ tending
 
-// What stores keep in memory goes to their files, the next file is made, and what a full disk kept
-// from being written is written. Kafka's layout has none of it: no thread is woken for it alone.
+// What stores keep in memory goes to its files, the next file is made, what failed is mended.
 void Broker::Impl::tend() {
   if (tending) return;
-  const auto stores_open = stores.opened();
-  if (std::none_of(stores_open.begin(), stores_open.end(), [](const auto& each) {
-        return each.first != storage::Layout::kafka;
-      })) {
-    return;
-  }
   auto result = std::make_shared<Result<void>>();
-  const auto work = [result, stores_open, now = broker.clock_.now()] {
-    for (const auto& [layout, store] : stores_open) {
+  const auto work = [result, opened = stores.opened(), now = broker.clock_.now()] {
+    for (const auto& [layout, store] : opened) {
       Result<void> tended = store->tend(now);
       if (!tended && *result) *result = std::move(tended);
     }

@@ -79,6 +79,19 @@ TEST(Background, the_checkpoint_tick_syncs_what_no_policy_asked_to_be_synced) {
   EXPECT_EQ(world.log_of({"lazy", 0}).durable, LogPosition(1));
 }
 
+TEST(Background, every_store_is_tended_whether_or_not_its_logs_are_shared) {
+  for (const bool shared : {false, true}) {
+    FakeDisk disk;
+    if (shared) disk.shared = std::make_unique<SharedFakeDisk>();
+    Settings settings = quick();
+    settings.shared_log.queue_flush_interval_ms = 1;
+    World world(disk, settings);
+    world.broker().start_background();
+    world.run_until([&] { return disk.tended > 0; });
+    world.pool.drain();
+  }
+}
+
 TEST(Background, an_interval_topic_is_synced_once_its_interval_is_over) {
   FakeDisk disk;
   World world(disk);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -182,6 +183,7 @@ struct FakeDisk {
   std::optional<Errc> catalog_error;
   std::int32_t create_error_from = 0;  // partitions below are made
   int reservations = 0, checkpoints = 0, closed = 0;
+  std::atomic<int> tended = 0;
   std::vector<std::pair<TopicPartition, Offset>> retained;
   std::function<void()> on_create;  // on the pool thread
 
@@ -202,6 +204,10 @@ class FakeStore final : public storage::Store {
   Result<void> remove(const TopicPartition& id) override;
   Result<storage::Retained> retain(const TopicPartition& id, Offset visible, Timestamp) override;
   Result<void> checkpoint() override;
+  Result<void> tend(Timestamp) override {
+    ++disk_.tended;
+    return {};
+  }
   Result<void> close() override;
 
  private:

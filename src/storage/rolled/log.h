@@ -125,6 +125,10 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   // Deletes what retention allows below `visible`; readers that hold a segment keep it. What tells
   // where the log begins and ends, and its epoch, is on the disk before any file goes.
   Result<Retained> retain(Offset visible, Timestamp now);
+  // Leaves the active file for a new one where it holds records and has been written to for longer
+  // than segment.ms: a log that nobody appends to any more has its last file sealed too. Skipped
+  // while a round or retention is at work on the log.
+  Result<void> roll_by_age(Timestamp now);
   // Makes what the layout keeps of a log's progress durable when it is behind, and gives the
   // sidecar a recovery point if it can.
   Result<void> checkpoint();

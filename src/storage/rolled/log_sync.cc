@@ -292,6 +292,20 @@ Result<Retained> RolledLog::retain(Offset visible, Timestamp now) {
   return remove_segments(drop_front(count));
 }
 
+Result<void> RolledLog::roll_by_age(Timestamp now) {
+  const std::unique_lock sync_lock(sync_mutex_, std::try_to_lock);
+  if (!sync_lock) return {};
+  const std::lock_guard lock(mutex_);
+  if (closed_ || failed_ || !staged_.empty()) return {};
+  const DataSegment& segment = active();
+  const std::int64_t age_max = config_.segment_ms - segment.jitter_ms;
+  if (segment.size == 0 || now - segment.created <= age_max) return {};
+  POLYLOG_TRY(roll(written_end_));
+  // There is nothing in it yet: a log at rest takes no descriptor.
+  active().held = nullptr;
+  return {};
+}
+
 Result<Retained> RolledLog::remove_segments(
     const std::vector<std::shared_ptr<DataSegment>>& segments) {
   Retained retained;

@@ -8,6 +8,7 @@ namespace polylog::storage::segment {
 namespace {
 
 constexpr Traits segment_traits{BatchFormat::segment, false, false, false};
+constexpr std::int64_t ages_pause_ms = 10'000;  // tend() looks at thousands of logs no oftener
 
 }  // namespace
 
@@ -253,12 +254,30 @@ Result<void> SegmentStore::checkpoint() {
 
 // A sidecar that fell silent on a full disk keeps new epochs, and with them writes after a restart,
 // from going on; an index that failed keeps sealed segments from being done with.
-Result<void> SegmentStore::tend(Timestamp) {
+Result<void> SegmentStore::tend(Timestamp now) {
   std::vector<std::string> notes;
-  auto mended = context_.index->mend(notes);
+  Result<void> outcome = context_.index->mend(notes);
   report(notes);
-  if (context_.sidecar->silent()) POLYLOG_TRY(rewrite_sidecar(false));
-  return mended;
+  // Each for itself, as in checkpoint().
+  if (context_.sidecar->silent()) {
+    auto healed = rewrite_sidecar(false);
+    if (outcome) outcome = healed;
+  }
+  auto rolled = roll_by_age(now);
+  return outcome ? rolled : outcome;
+}
+
+// Retention and readers of the files know a sealed file as finished; one that nobody writes to any
+// more would never be.
+Result<void> SegmentStore::roll_by_age(Timestamp now) {
+  const bool clock_went_back = now < ages_seen_;
+  if (!clock_went_back && now - ages_seen_ < ages_pause_ms) return {};
+  ages_seen_ = now;
+  Result<void> outcome;
+  for (const auto& log : logs()) {
+    if (auto rolled = log->roll_by_age(now); !rolled && outcome) outcome = rolled;
+  }
+  return outcome;
 }
 
 Result<void> SegmentStore::close() {

@@ -54,6 +54,7 @@ class SegmentStore final : public Store {
   void report(const std::vector<std::string>& notes) const;
   Result<void> note_start(const TopicPartition& id, std::int64_t start);
   SidecarState sidecar_state() const;
+  Result<void> roll_by_age(Timestamp now);
   Result<void> rewrite_sidecar(bool clean);
   Result<void> write_sidecar(bool clean);  // the progress lock is held
 
@@ -64,6 +65,7 @@ class SegmentStore final : public Store {
   std::unordered_map<TopicPartition, std::shared_ptr<SegmentLog>> logs_;
   std::map<TopicPartition, QueueNote> facts_;
   std::set<TopicPartition> outdated_;  // removed, and the sidecar may not say so
+  Timestamp ages_seen_{0};     // tend()'s: when it last looked at the files' ages
   std::mutex progress_mutex_;  // one writer of the sidecar as a whole; taken before any other lock
 };
 

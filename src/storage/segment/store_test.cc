@@ -93,6 +93,92 @@ TEST(SegmentStore, a_small_topic_rolls_by_age_too) {
   EXPECT_EQ(*rig.disk->list("/data/segment/t-0"), (Strings{"0.msg", "1.msg"}));
 }
 
+TEST(SegmentStore, a_log_that_nobody_appends_to_has_its_file_sealed_by_age) {
+  StoreRig rig;
+  rig.log_config.segment_ms = 60'000;
+  ASSERT_TRUE(rig.open());
+  const auto log = rig.log();
+  const auto empty = rig.log("empty");
+  // An old time in a record makes no file old.
+  ASSERT_TRUE(rig.append(*log, make_batch({"a", "b"}, {}, {5, 6})));
+  ASSERT_TRUE(rig.sync(*log));
+  rig.clock.advance_ms(60'000);
+  ASSERT_TRUE(rig.store->tend(rig.clock.now()));
+  EXPECT_EQ(*rig.disk->list("/data/segment/t-0"), (Strings{"0.msg"}));
+  rig.clock.advance_ms(60'000);
+  ASSERT_TRUE(rig.store->tend(rig.clock.now()));
+  EXPECT_EQ(*rig.disk->list("/data/segment/t-0"), (Strings{"0.msg", "1.msg"}));
+  EXPECT_EQ(*rig.disk->list("/data/segment/empty-0"), (Strings{"0.msg"}));
+  rig.clock.advance_ms(600'000);
+  ASSERT_TRUE(rig.store->tend(rig.clock.now()));
+  EXPECT_EQ(*rig.disk->list("/data/segment/t-0"), (Strings{"0.msg", "1.msg"}))
+      << "there is nothing in the new one that could be old";
+  // What is appended next goes on behind it, after a power cut too.
+  for (const Mode mode : {Mode::kill, Mode::lose_all}) {
+    ASSERT_TRUE(rig.crash({.mode = mode}));
+    EXPECT_EQ(rig.log()->offsets(), (OffsetRange{Offset(0), Offset(2)}));
+    EXPECT_EQ(*StoreRig::read_all(*rig.log()), (Strings{"a", "b"}));
+  }
+  EXPECT_EQ(rig.append(*rig.log(), {"c"})->offsets.start, Offset(2));
+  EXPECT_EQ(*StoreRig::read_all(*rig.log()), (Strings{"a", "b", "c"}));
+}
+
+TEST(SegmentStore, a_file_is_not_sealed_by_age_while_something_waits_to_be_written_into_it) {
+  StoreRig rig;
+  rig.log_config.segment_ms = 1000;
+  ASSERT_TRUE(rig.open());
+  const auto log = rig.log();
+  ASSERT_TRUE(rig.append(*log, {"a"}));
+  ASSERT_TRUE(log->append(make_batch({"b"})));
+  rig.clock.advance_ms(100'000);
+  ASSERT_TRUE(rig.store->tend(rig.clock.now()));
+  EXPECT_EQ(*rig.disk->list("/data/segment/t-0"), (Strings{"0.msg"}));
+  ASSERT_TRUE(log->log()->write_staged());
+  EXPECT_EQ(*StoreRig::read_all(*log), (Strings{"a", "b"}));
+}
+
+TEST(SegmentStore, what_was_sealed_by_age_expires_by_time_and_by_size) {
+  for (const bool by_size : {false, true}) {
+    StoreRig rig;
+    rig.log_config.segment_ms = 1000;
+    (by_size ? rig.log_config.retention_bytes : rig.log_config.retention_ms) = by_size ? 0 : 5000;
+    ASSERT_TRUE(rig.open());
+    const auto log = rig.log();
+    const std::int64_t now = rig.clock.now().value();
+    ASSERT_TRUE(rig.append(*log, make_batch({"a", "b"}, {}, {now, now})));
+    ASSERT_TRUE(rig.sync(*log));
+    rig.clock.advance_ms(20'000);
+    ASSERT_TRUE(rig.store->tend(rig.clock.now()));
+    ASSERT_TRUE(rig.sync(*log));
+    ASSERT_EQ(*rig.disk->list("/data/segment/t-0"), (Strings{"0.msg", "1.msg"}));
+    const auto retained = rig.store->retain({"t", 0}, Offset(2), rig.clock.now());
+    ASSERT_TRUE(retained) << retained.error().to_string();
+    EXPECT_EQ(retained->segments_removed, 1U);
+    EXPECT_EQ(*rig.disk->list("/data/segment/t-0"), (Strings{"1.msg"}));
+    ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+    EXPECT_EQ(rig.append(*rig.log(), {"c"})->offsets.start, Offset(2)) << by_size;
+  }
+}
+
+TEST(SegmentStore, a_sidecar_that_failed_is_written_anew_by_tending) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  const auto log = rig.log();
+  ASSERT_TRUE(rig.append(*log, {"a"}));
+  ASSERT_TRUE(rig.sync(*log));
+  rig.disk->fail_path(".sidecar", fs::Fault::eio);
+  EXPECT_FALSE(log->advance_start(Offset(1)));
+  EXPECT_FALSE(rig.store->tend(rig.clock.now()));
+  rig.disk->clear_faults();
+  ASSERT_TRUE(rig.store->tend(rig.clock.now()));
+  ASSERT_TRUE(log->log()->begin_epoch(LeaderEpoch(1)));
+  EXPECT_TRUE(rig.append(*log, {"b"})) << "a new epoch is a fact that must be noted";
+  ASSERT_TRUE(rig.sync(*log));
+  ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+  EXPECT_EQ(*StoreRig::read_all(*rig.log()), (Strings{"a", "b"}));
+  EXPECT_EQ(rig.log()->log()->epoch(), LeaderEpoch(1));
+}
+
 // Grants what it was told to.
 class Grants final : public SegmentGrants {
  public:
