@@ -81,6 +81,7 @@ int convert(const ConvertOptions& options, const Engines& engines) {
         wanted.topic_names.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second;
     if (!good) return complain("--topic " + pair + ": takes ID=NAME, once for an id", exit_usage);
   }
+  wanted.kafka_metadata = options.kafka_metadata;
   wanted.verify_only = options.verify_only;
   ProgressLines lines;
   if (!options.quiet) {

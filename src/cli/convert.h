@@ -15,6 +15,7 @@ struct ConvertOptions {
   std::vector<std::string> set;      // key=value, over the file
   std::vector<std::string> exclude;  // topics
   std::vector<std::string> topics;   // id=name, of RobustMQ's
+  std::string kafka_metadata;        // Kafka's metadata.log.dir; empty: in the source
   bool verify_only = false;
   bool quiet = false;
 };

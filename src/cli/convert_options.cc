@@ -49,6 +49,10 @@ void add_convert(CLI::App& app, const Engines& engines, Action& action) {
       ->type_name("ID=NAME")
       ->allow_extra_args(false);
   convert_app
+      ->add_option("--kafka-metadata", options->kafka_metadata,
+                   "Kafka's metadata.log.dir, where it is not SRC")
+      ->type_name("DIR");
+  convert_app
       ->add_option("--config", options->config, "The settings that `serve` will have, a TOML file")
       ->type_name("FILE");
   convert_app->add_option("--set", options->set, "One setting; wins over the file; may be repeated")

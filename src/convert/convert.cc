@@ -71,7 +71,8 @@ class Conversion {
     if (!options_.verify_only) POLYLOG_TRY(check_target());
     auto finished = check_finished(fs_, source_path_);
     if (!finished) return fail(finished.error());
-    POLYLOG_ASSIGN(source, open_directory(source_path_, source_scratch, options_.topic_names));
+    POLYLOG_ASSIGN(source, open_directory(source_path_, source_scratch,
+                                          {options_.topic_names, options_.kafka_metadata}));
     source_ = std::move(source);
     for (const std::string& line : source_->notes()) options_.note(line);
     POLYLOG_TRY(check_excluded());
@@ -87,18 +88,21 @@ class Conversion {
  private:
   Result<std::unique_ptr<DataDirectory>> open_directory(const std::string& path,
                                                         std::string_view scratch_name,
-                                                        const TopicNames& names) {
+                                                        const DataDirectory::Hints& hints) {
     std::string scratch = fs::join(target_path_, scratch_name);
     if (options_.verify_only) {
       scratch = std::filesystem::temp_directory_path() / ("polylog-" + Uuid::random().to_string());
     }
-    return DataDirectory::open(fs_, clock_, engines_, path, scratch, names);
+    return DataDirectory::open(fs_, clock_, engines_, path, scratch, hints);
   }
 
   Marker marker() const {
     Marker made{source_path_, std::string(broker::layout_name(options_.layout))};
     for (const auto& [id, name] : options_.topic_names) {
       made.source += " --topic " + id + "=" + name;
+    }
+    if (!options_.kafka_metadata.empty()) {
+      made.source += " --kafka-metadata " + options_.kafka_metadata;
     }
     return made;
   }
@@ -249,11 +253,24 @@ class Conversion {
       if (topic.to.rocketmq_internal) continue;
       POLYLOG_TRY(write_row(topic.to.record));
     }
+    POLYLOG_TRY(write_settings());
     if (source_->group_offsets().empty()) return {};
     meta::TopicRecord record = offsets_record();
     POLYLOG_TRY(write_row(record));
     offsets_id_ = record.id;
     return {};
+  }
+
+  // What was set while the source ran: of brokers, of groups, and quotas.
+  Result<void> write_settings() {
+    for (const auto& [scope, configs] : source_->scoped_configs()) {
+      POLYLOG_TRY(target_->catalog().set_scoped_configs(scope, configs));
+    }
+    std::vector<meta::QuotaChange> changes;
+    for (const auto& [entity, limits] : source_->quotas()) {
+      for (const auto& [key, limit] : limits) changes.push_back({entity, key, limit});
+    }
+    return changes.empty() ? Result<void>() : target_->catalog().change_quotas(changes);
   }
 
   // ----------------------------------------------------------------------------------- comparing

@@ -31,6 +31,7 @@ struct Options {
   broker::Settings settings;      // those the broker will run with
   std::set<std::string> exclude;  // topics to leave out
   TopicNames topic_names;         // for RobustMQ's topics, by their ids
+  std::string kafka_metadata;     // Kafka's metadata.log.dir where it is not the source
   bool verify_only = false;       // compares, and writes nothing
   std::function<void(const Progress&)> progress;
   std::function<void(const std::string&)> note;

@@ -22,7 +22,6 @@ namespace rocketmq = format::rocketmq;
 constexpr std::size_t small_file_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t recovery_threads = 4;
 constexpr std::size_t open_files_max = 512;
-constexpr const char* kraft_metadata = "__cluster_metadata";
 constexpr Layout all_layouts[] = {Layout::kafka, Layout::rocketmq, Layout::segment};
 
 bool is_directory(const fs::FileSystem& fs, const std::string& path) {
@@ -110,10 +109,14 @@ DataDirectory::DataDirectory(fs::FileSystem& fs, const Clock& clock, std::string
 Result<std::unique_ptr<DataDirectory>> DataDirectory::open(fs::FileSystem& fs, const Clock& clock,
                                                            const Engines& engines, std::string path,
                                                            const std::string& scratch,
-                                                           const TopicNames& names) {
+                                                           const Hints& hints) {
   std::unique_ptr<DataDirectory> made(new DataDirectory(fs, clock, std::move(path), scratch));
   POLYLOG_TRY(made->find_kind());
-  if (!names.empty() && made->kind_ != Kind::robustmq) {
+  if (!hints.kafka_metadata.empty() && made->kind_ != Kind::kafka) {
+    return fail(Errc::invalid, "--kafka-metadata is for a log directory of Kafka's; " +
+                                   made->path_ + " is none");
+  }
+  if (!hints.topic_names.empty() && made->kind_ != Kind::robustmq) {
     return fail(Errc::invalid, "--topic names topics of RobustMQ's; " + made->path_ +
                                    " holds topics that have names");
   }
@@ -123,10 +126,11 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(fs::FileSystem& fs, c
   POLYLOG_ASSIGN(cluster, cluster_of(made->fs_, made->store_directory(Layout::kafka)));
   made->cluster_id_ = cluster;
   // Locks before anything is read: the stores take theirs as they open.
-  POLYLOG_TRY(made->open_stores(engines, names));
+  POLYLOG_TRY(made->open_stores(engines, hints.topic_names));
   POLYLOG_TRY(made->read_catalog());
   POLYLOG_TRY(made->check_complete());
   POLYLOG_TRY(made->list_topics());
+  POLYLOG_TRY(made->read_kraft(hints.kafka_metadata));
   POLYLOG_TRY(made->read_group_offsets());
   return made;
 }
@@ -219,6 +223,10 @@ Result<void> DataDirectory::read_catalog() {
   cluster_id_ = catalog->cluster_id();
   POLYLOG_ASSIGN(records, catalog->topics());
   records_ = std::move(records);
+  POLYLOG_ASSIGN(scoped, catalog->scoped_configs());
+  scoped_configs_ = std::move(scoped);
+  POLYLOG_ASSIGN(quotas, catalog->quotas());
+  quotas_ = std::move(quotas);
   POLYLOG_ASSIGN(next, catalog->reserve_producer_ids(1));  // in the overlay, as all is
   producer_ids_end_ = next.first;
   return {};
@@ -237,7 +245,7 @@ Result<void> DataDirectory::check_complete(Layout layout) const {
   POLYLOG_ASSIGN(names, fs_.list(directory));
   for (const std::string& name : names) {
     const auto id = partition_of_directory(layout, name);
-    if (!id || id->topic == kraft_metadata || its->find(*id) != nullptr) continue;
+    if (!id || id->topic == kafka::cluster_metadata_topic || its->find(*id) != nullptr) continue;
     std::string why = fs::join(directory, name) + " can't be opened";
     for (const std::string& line : store_notes_.at(layout)) {
       if (line.starts_with(fs::join(directory, name) + " ")) why = line;
@@ -287,7 +295,7 @@ Result<void> DataDirectory::adopt(Layout layout) {
     count = std::max(count, id.partition + 1);
   }
   for (const auto& [name, count] : found) {
-    if (name == kraft_metadata) continue;
+    if (name == kafka::cluster_metadata_topic) continue;
     const auto known = std::find_if(topics_.begin(), topics_.end(),
                                     [&](const Topic& topic) { return topic.record.name == name; });
     if (known != topics_.end()) {

@@ -12,6 +12,7 @@
 #include "convert/group_offsets.h"
 #include "convert/overlay_file_system.h"
 #include "convert/robustmq_store.h"
+#include "format/kafka/cluster_metadata.h"
 #include "fs/file_system.h"
 #include "meta/catalog.h"
 #include "storage/store.h"
@@ -29,6 +30,9 @@ struct Topic {
   // One of RocketMQ's own (SCHEDULE_TOPIC_XXXX, %RETRY%group, ...): in no catalogue, and only in
   // RocketMQ's layout.
   bool rocketmq_internal = false;
+  // Its settings are those it has of its own, all of them: what they leave open was its broker's to
+  // say, and is not in the directory.
+  bool settings_known = false;
 };
 
 // A stopped data directory, opened so that nothing in it changes: its stores recover in an overlay.
@@ -42,13 +46,18 @@ class DataDirectory {
     robustmq,  // RobustMQ's segment files
   };
 
-  // `scratch` is a path outside the directory, for files that are gone when the object is; `names`
-  // are for RobustMQ's topics. invalid: this is no such directory. locked: somebody runs on it.
-  // Any other error: it can't be read as a whole.
+  // What the directory itself does not say.
+  struct Hints {
+    TopicNames topic_names;      // of RobustMQ's
+    std::string kafka_metadata;  // Kafka's metadata.log.dir; empty: the directory itself
+  };
+  // `scratch` is a path outside the directory, for files that are gone when the object is.
+  // invalid: this is no such directory. locked: somebody runs on it. Any other error: it can't be
+  // read as a whole.
   static Result<std::unique_ptr<DataDirectory>> open(fs::FileSystem& fs, const Clock& clock,
                                                      const Engines& engines, std::string path,
                                                      const std::string& scratch,
-                                                     const TopicNames& names = {});
+                                                     const Hints& hints);
 
   Kind kind() const { return kind_; }
   const std::string& path() const { return path_; }
@@ -60,6 +69,9 @@ class DataDirectory {
   std::shared_ptr<storage::PartitionLog> find(const Topic& topic, std::int32_t partition) const;
   // What recovery and the listing found out, to be told to the user.
   const std::vector<std::string>& notes() const { return notes_; }
+  // What the catalogue says of all brokers, of groups and of quotas; or Kafka's metadata log.
+  const meta::ScopedConfigs& scoped_configs() const { return scoped_configs_; }
+  const meta::Quotas& quotas() const { return quotas_; }
   // Ids below have been given to producers, as far as the catalogue says.
   std::int64_t producer_ids_end() const { return producer_ids_end_; }
   // What RocketMQ's groups have committed, where no __consumer_offsets says more.
@@ -81,6 +93,9 @@ class DataDirectory {
   Result<void> list_topics();
   Result<void> adopt(storage::Layout layout);
   Result<void> add_rocketmq_topics();
+  Result<void> read_kraft(const std::string& directory);
+  void take_from_kraft(Topic& topic, const format::kafka::ClusterMetadata& metadata);
+  void take_from_kraft(const format::kafka::ClusterMetadata& metadata);
   Result<void> check_complete() const;
   Result<void> check_complete(storage::Layout layout) const;
   Result<void> read_group_offsets();
@@ -95,6 +110,8 @@ class DataDirectory {
   Uuid cluster_id_;
   std::vector<std::unique_ptr<fs::Lock>> locks_;
   std::vector<meta::TopicRecord> records_;
+  meta::ScopedConfigs scoped_configs_;
+  meta::Quotas quotas_;
   std::int64_t producer_ids_end_ = 0;
   std::map<storage::Layout, std::unique_ptr<storage::Store>> stores_;
   std::map<storage::Layout, std::vector<std::string>> store_notes_;

@@ -93,6 +93,38 @@ TEST_F(Golden, kafka_directories_are_taken_in_whole_and_nothing_in_them_changes)
   }
 }
 
+TEST_F(Golden, a_kafka_directory_gives_its_topics_settings_and_its_groups_offsets) {
+  take("kafka_directory/written", "src");
+  const Snapshot before = snapshot(folder / "src");
+  const auto summary = run("src", "dst", Layout::kafka);
+  ASSERT_TRUE(summary) << summary.error().to_string() << "\n" << notes;
+  EXPECT_EQ(snapshot(folder / "src"), before);
+  auto catalog = meta::open_embedded_catalog(fs_, folder / "dst/meta", {});
+  ASSERT_TRUE(catalog);
+  std::map<std::string, meta::TopicRecord> topics;
+  const auto records = (*catalog)->topics();
+  ASSERT_TRUE(records);
+  for (const auto& record : *records) topics[record.name] = record;
+  using Values = std::map<std::string, std::string>;
+  const auto layout = [](Values values) {
+    values["polylog.layout"] = "kafka";
+    return values;
+  };
+  EXPECT_EQ(topics.at("orders").configs,
+            layout({{"retention.ms", "7200000"}, {"message.timestamp.type", "LogAppendTime"}}));
+  EXPECT_EQ(topics.at("orders").partitions, 3);
+  EXPECT_EQ(topics.at("compacted").configs, layout({{"cleanup.policy", "compact"}}));
+  EXPECT_EQ(topics.at("forever").configs, layout({{"retention.ms", "-1"}}));
+  EXPECT_EQ(topics.at("plain").configs, layout({}));
+  EXPECT_EQ(topics.at("again").configs, layout({})) << "one that was deleted had others";
+  EXPECT_EQ(topics.at("sized").configs,
+            layout({{"retention.bytes", "5000"}, {"segment.bytes", "2000000"}}));
+  EXPECT_FALSE(topics.contains("gone"));
+  EXPECT_EQ(topics.at("__consumer_offsets").configs.at("cleanup.policy"), "compact");
+  const meta::ConfigScope all;
+  EXPECT_EQ((*catalog)->scoped_configs()->at(all), (Values{{"log.retention.ms", "86400000"}}));
+}
+
 TEST_F(Golden, kafkas_transactions_have_no_place_in_rocketmqs_layout) {
   take("kafka_log/clean", "src");
   const Snapshot before = snapshot(folder / "src");

@@ -1,10 +1,12 @@
 #include "convert/plan.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "broker/broker.h"
 #include "broker/broker_impl.h"
+#include "broker/topic_keys.h"
 #include "broker/transcoder.h"
 
 namespace polylog::convert {
@@ -29,7 +31,34 @@ Result<void> check_name(const std::string& name, Layout layout) {
   return fail(good.error().code, good.error().context + leave_out(name));
 }
 
-Result<PlannedTopic> plan_topic(const Topic& from, const Options& options) {
+using Values = std::map<std::string, std::string>;
+
+// The broker's settings, with those that were changed while it ran on top.
+Values broker_values(const DataDirectory& source, const broker::Settings& settings) {
+  using Kind = meta::ConfigScope::Kind;
+  Values values = settings.values();
+  const meta::ConfigScope scopes[] = {{Kind::brokers, ""},
+                                      {Kind::broker, std::to_string(settings.node_id)}};
+  for (const meta::ConfigScope& scope : scopes) {
+    const auto changed = source.scoped_configs().find(scope);
+    if (changed == source.scoped_configs().end()) continue;
+    for (const auto& [name, value] : changed->second) values[name] = value;
+  }
+  return values;
+}
+
+// Whether somebody has said how long the topic's records are kept: it itself, or the broker's
+// settings. What a Kafka broker's own file said is not known.
+bool says_retention(const PlannedTopic& topic, const Values& defaults) {
+  if (!topic.config.delete_policy || topic.to.record.configs.contains("retention.ms")) return true;
+  const auto synonyms = broker::broker_synonyms();
+  return std::any_of(synonyms.begin(), synonyms.end(), [&](const broker::BrokerSynonym& synonym) {
+    return synonym.topic_key == "retention.ms" && defaults.contains(std::string(synonym.name));
+  });
+}
+
+Result<PlannedTopic> plan_topic(const Topic& from, const Options& options,
+                                const Values& defaults) {
   PlannedTopic planned;
   planned.from = planned.to = from;
   planned.to.layout = from.kafka_internal ? Layout::kafka : options.layout;
@@ -46,18 +75,18 @@ Result<PlannedTopic> plan_topic(const Topic& from, const Options& options) {
                                        leave_out(record.name));
   }
   POLYLOG_TRY(check_name(record.name, planned.to.layout));
-  const bool suspended = record.configs.contains(broker::suspended_mark);
+  bool suspended = record.configs.contains(broker::suspended_mark);
   auto overrides = record.configs;
   overrides.erase(broker::suspended_mark);
   if (!from.kafka_internal || overrides.contains("polylog.layout")) {
     overrides["polylog.layout"] = record.layout;
   }
-  auto config = broker::accept_topic_config(overrides, options.settings.values(),
-                                            planned.to.layout);
+  auto config = broker::accept_topic_config(overrides, defaults, planned.to.layout);
   if (!config) return fail(config.error());
   planned.config = std::move(*config);
-  planned.config.log.retention_suspended = suspended;
   record.configs = std::move(overrides);
+  if (from.settings_known && says_retention(planned, defaults)) suspended = false;
+  planned.config.log.retention_suspended = suspended;
   if (suspended) record.configs[broker::suspended_mark] = "true";
   return planned;
 }
@@ -67,16 +96,26 @@ Result<PlannedTopic> plan_topic(const Topic& from, const Options& options) {
 Result<std::vector<PlannedTopic>> plan_topics(const DataDirectory& source, const Options& options) {
   std::vector<PlannedTopic> plan;
   std::map<Uuid, std::string> ids;
+  std::string unsaid;
+  const Values defaults = broker_values(source, options.settings);
   for (const Topic& topic : source.topics()) {
     if (options.exclude.contains(topic.record.name)) continue;
-    auto planned = plan_topic(topic, options);
+    auto planned = plan_topic(topic, options, defaults);
     if (!planned) return fail(about(topic.record.name, planned.error()));
     const Uuid& id = planned->to.record.id;
     if (!id.is_zero() && !ids.emplace(id, topic.record.name).second) {
       return fail(Errc::invalid, "topics " + ids[id] + " and " + topic.record.name +
                                      " have the same id: they can't be served together");
     }
+    if (topic.settings_known && planned->config.log.retention_suspended) {
+      unsaid += (unsaid.empty() ? "" : ", ") + topic.record.name;
+    }
     plan.push_back(std::move(*planned));
+  }
+  if (!unsaid.empty()) {
+    options.note("how long these topics keep their records was said by Kafka's server.properties, "
+                 "which is not in the directory; they keep all until retention.ms is set, unless "
+                 "--set log.retention.hours=N says it now: " + unsaid);
   }
   return plan;
 }

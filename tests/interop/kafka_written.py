@@ -141,12 +141,12 @@ def _copy_golden(source, target):
             shutil.copy2(path, target)
 
 
-def _write_manifest(target):
+def write_manifest(target, program, what):
+    """Says of the files below `target` who made them, and which they are."""
     lines = [f"system: Apache Kafka {dependencies.kafka_version()}, KRaft, one node",
-             "command: tests/interop/kafka_written.py tests/golden/kafka_log",
+             f"command: tests/interop/{program} tests/golden/{target.name}",
              "licence: the records were made for these tests; Kafka's own text is not included",
-             "clean/ after an orderly stop; killed/ after kill -9; served/ what Kafka served "
-             "(kcat, offset timestamp key-size key value-size value headers)", ""]
+             what, ""]
     for path in sorted(target.rglob("*")):
         if path.is_file() and path.name not in ("MANIFEST", "README.md"):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -175,7 +175,9 @@ def main(arguments):
     (target / "served").mkdir()
     for (topic, isolation), text in served.items():
         (target / "served" / f"{topic}.{isolation}").write_bytes(text)
-    _write_manifest(target)
+    write_manifest(target, "kafka_written.py",
+                   "clean/ after an orderly stop; killed/ after kill -9; served/ what Kafka served "
+                   "(kcat, offset timestamp key-size key value-size value headers)")
 
 
 if __name__ == "__main__":

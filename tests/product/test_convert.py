@@ -1,5 +1,6 @@
 """`polylog convert` as a user has it: from a served directory to another that is served."""
 
+import base64
 import fcntl
 import hashlib
 import json
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import time
 import unittest
+import uuid
 
 from program import BINARY, ProductTest, free_port, run, tree
 
@@ -172,6 +174,64 @@ class ConvertTest(ProductTest):
             with self.subTest(arguments=arguments):
                 self.check_refused(run(*arguments), code, *words)
                 self.assertEqual(tree(self.folder), before)
+
+    def described(self, broker, topic):
+        done = run("topic", "describe", topic, "--json", "-b", broker.address)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["topics"][0]
+
+    def committed(self, broker, group):
+        done = run("group", "describe", group, "--json", "-b", broker.address)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {}
+        for offset in json.loads(done.stdout)["groups"][0]["offsets"]:
+            if offset["committed"] is not None:
+                at = found.setdefault(offset["topic"], {})
+                at[str(offset["partition"])] = offset["committed"]
+        return found
+
+    def test_a_kafka_directory_with_its_settings_and_groups(self):
+        source = self.folder / "source"
+        shutil.copytree(GOLDEN / "kafka_directory/written", source)
+        wanted = json.loads((GOLDEN / "kafka_directory/described.json").read_text())
+        for layout in ("kafka", "rocketmq", "segment"):
+            # RocketMQ's layout compacts nothing, and keeps nothing for ever.
+            left_out = ["compacted", "forever"] if layout == "rocketmq" else []
+            options = [word for topic in left_out for word in ("--exclude", topic)]
+            with self.subTest(layout=layout):
+                said = self.convert(source, self.folder / layout, layout,
+                                    "--set", "fileReservedTime=1000000", *options)
+                self.assertNotIn("server.properties", said)
+                broker = self.serve(name=layout, settings={"fileReservedTime": 1000000})
+                for topic, before in wanted["topics"].items():
+                    if topic in left_out:
+                        continue
+                    found = self.described(broker, topic)
+                    id_bytes = uuid.UUID(before["id"]).bytes
+                    self.assertEqual(found["id"],
+                                     base64.urlsafe_b64encode(id_bytes).decode().rstrip("="))
+                    self.assertEqual(len(found["partitions"]), before["partitions"])
+                    own = {config["name"]: config["value"] for config in found["configs"]
+                           if config["source"] == "topic"}
+                    self.assertEqual(own.pop("polylog.layout"), layout)
+                    self.assertEqual(own, before["configs"], topic)
+                cluster = run("config", "list", "cluster", "-b", broker.address)
+                self.assertIn("86400000", cluster.stdout)
+                for group, topics in wanted["groups"].items():
+                    kept = {topic: offsets for topic, offsets in topics.items()
+                            if topic not in left_out}
+                    found = self.committed(broker, group)
+                    self.assertEqual({topic: found[topic] for topic in kept}, kept)
+                # A group goes on from there, and a second conversion keeps what it commits.
+                done = run("group", "reset", "billing", "-t", "orders:0", "--to-offset", "4",
+                           "--execute", "-b", broker.address)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(broker.end(), 0)
+                self.convert(self.folder / layout, self.folder / f"{layout}-again", "kafka",
+                             "--set", "fileReservedTime=1000000")
+                broker = self.serve(name=f"{layout}-again")
+                self.assertEqual(self.committed(broker, "billing")["orders"], {"0": 4, "1": 1})
+                self.assertEqual(broker.end(), 0)
 
     def test_a_directory_of_kafkas_own(self):
         source = self.folder / "source"
