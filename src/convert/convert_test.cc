@@ -320,6 +320,53 @@ TEST_F(Convert, epochs_that_clients_saw_are_not_given_again) {
   EXPECT_EQ(queue->end_of_epoch(LeaderEpoch(2)), (EpochEnd{LeaderEpoch(0), LogPosition(1)}));
 }
 
+// Consumers ask where the epoch ended under which they read last.
+TEST_F(Convert, leader_epochs_end_where_they_ended_in_layouts_that_know_them) {
+  Directory directory = open_directory(source);
+  make_topic(directory, "t", Layout::kafka, 1);
+  std::int64_t next = 0;
+  for (const std::int32_t epoch : {0, 0, 1, 4, 4, 7}) {
+    std::vector<OwnedRecord> records(3);
+    for (OwnedRecord& record : records) record.offset = next++;
+    Batch batch = batch_of(records);
+    std::vector<std::uint8_t> bytes = to_vector(batch.bytes.view());
+    format::kafka::patch_leader_epoch(
+        format::kafka::HeaderBytes(bytes.data(), format::kafka::header_bytes), LeaderEpoch(epoch));
+    put(directory, "t", 0, kafka_batch(std::move(bytes)));
+  }
+  close(directory);
+  const auto epochs_in = [&](const std::string& path, Layout layout) {
+    Directory opened = open_directory(path);
+    const auto log = opened.stores.at(layout)->find({"t", 0});
+    std::vector<EpochEnd> ends;
+    for (std::int32_t epoch = 0; epoch < 8; ++epoch) {
+      ends.push_back(log->end_of_epoch(LeaderEpoch(epoch)));
+    }
+    EXPECT_EQ(log->first_epoch(), LeaderEpoch(0));
+    close(opened);
+    return ends;
+  };
+  const std::vector<EpochEnd> wanted = epochs_in(source, Layout::kafka);
+  EXPECT_EQ(wanted[3], (EpochEnd{LeaderEpoch(1), LogPosition(9)}));
+  // Also where a run was cut off, and the next one goes on.
+  const auto untouched = disk->crash_state({.mode = fs::CrashChoice::Mode::keep_all});
+  const std::uint64_t begun = disk->steps();
+  converted(source, target, Layout::segment);
+  const std::uint64_t steps = disk->steps() - begun;
+  EXPECT_EQ(epochs_in(target, Layout::segment), wanted);
+  const std::string back = "/polylog-test/back";
+  converted(target, back, Layout::kafka);
+  EXPECT_EQ(epochs_in(back, Layout::kafka), wanted);
+  for (std::uint64_t k = 1; k < 12; ++k) {
+    disk = untouched->crash_state({.mode = fs::CrashChoice::Mode::keep_all});
+    disk->crash_at(disk->steps() + steps * k / 12, true);
+    ASSERT_FALSE(run(options(source, target, Layout::segment)));
+    disk = disk->crash_state({.mode = fs::CrashChoice::Mode::kill});
+    converted(source, target, Layout::segment);
+    EXPECT_EQ(epochs_in(target, Layout::segment), wanted) << k;
+  }
+}
+
 // ------------------------------------------------------------------------------------ refusals
 
 TEST_F(Convert, refuses_a_target_that_holds_anything) {

@@ -1,6 +1,8 @@
 #include "convert/partition_writer.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "format/kafka/names.h"
@@ -26,16 +28,22 @@ Result<void> raise_start(PartitionLog& log, Offset start) {
 
 // ------------------------------------------------------------------------------ log per partition
 
-// A layout whose logs are the partitions': a chunk is a batch as it is.
+// A layout whose logs are the partitions': a chunk is batches as they are. Small ones go together:
+// each chunk costs a write.
 class OwnLogWriter : public PartitionWriter {
  public:
   using PartitionWriter::PartitionWriter;
 
   Result<void> write(const std::vector<Batch>& batches) override {
-    for (const Batch& batch : batches) {
-      const LogChunk chunk{LogPosition(batch.info.first.value()),
-                           LogPosition(batch.info.last.value() + 1), batch.bytes};
-      POLYLOG_TRY(log_->log()->append_chunk(chunk).map([](const auto&) {}));
+    for (std::size_t from = 0; from < batches.size();) {
+      std::size_t bytes = batches[from].bytes.size();
+      std::size_t to = from + 1;
+      while (to < batches.size() && bytes + batches[to].bytes.size() <= chunk_bytes_max &&
+             may_join(batches[from], batches[to])) {
+        bytes += batches[to++].bytes.size();
+      }
+      POLYLOG_TRY(write_chunk(std::span(batches).subspan(from, to - from), bytes));
+      from = to;
     }
     return {};
   }
@@ -46,7 +54,27 @@ class OwnLogWriter : public PartitionWriter {
   }
 
  private:
+  static constexpr std::size_t chunk_bytes_max = std::size_t{4} << 20;
+
   virtual Result<void> pass_over(Offset end) = 0;
+  virtual bool may_join(const Batch&, const Batch&) const { return true; }
+  virtual Result<void> before_chunk(const Batch&) { return {}; }
+
+  Result<void> write_chunk(std::span<const Batch> batches, std::size_t bytes) {
+    POLYLOG_TRY(before_chunk(batches.front()));
+    LogChunk chunk{LogPosition(batches.front().info.first.value()),
+                   LogPosition(batches.back().info.last.value() + 1), batches.front().bytes};
+    if (batches.size() > 1) {
+      std::vector<std::uint8_t> joined;
+      joined.reserve(bytes);
+      for (const Batch& batch : batches) {
+        const ByteView view = batch.bytes.view();
+        joined.insert(joined.end(), view.begin(), view.end());
+      }
+      chunk.bytes = Slice::of(std::move(joined));
+    }
+    return log_->log()->append_chunk(chunk).map([](const auto&) {});
+  }
 };
 
 class KafkaWriter final : public OwnLogWriter {
@@ -97,16 +125,22 @@ class SegmentWriter final : public OwnLogWriter {
  public:
   using OwnLogWriter::OwnLogWriter;
 
-  Result<void> write(const std::vector<Batch>& batches) override {
-    for (const Batch& batch : batches) {
-      const LeaderEpoch epoch = std::max(batch.info.epoch, LeaderEpoch(0));
-      if (epoch > log_->log()->epoch()) POLYLOG_TRY(log_->log()->begin_epoch(epoch));
-      POLYLOG_TRY(OwnLogWriter::write({batch}));
-    }
-    return {};
+ private:
+  static LeaderEpoch epoch_of(const Batch& batch) {
+    return std::max(batch.info.epoch, LeaderEpoch(0));
+  }
+  bool may_join(const Batch& first, const Batch& next) const override {
+    return epoch_of(first) == epoch_of(next);
+  }
+  Result<void> before_chunk(const Batch& first) override {
+    const LeaderEpoch epoch = epoch_of(first);
+    if (begun_ == epoch) return {};
+    begun_ = epoch;
+    auto begun = log_->log()->begin_epoch(epoch);
+    // One that was over when it came stands among the records of the later one.
+    return begun || begun.error().code == Errc::fenced ? Result<void>() : begun;
   }
 
- private:
   // A chunk without frames: no file shows it, the store's notes keep the end.
   Result<void> pass_over(Offset end) override {
     const Offset before = log_->offsets().end;
@@ -117,6 +151,8 @@ class SegmentWriter final : public OwnLogWriter {
                                        ": the layout can't keep offsets without a record at the "
                                        "end of a partition");
   }
+
+  std::optional<LeaderEpoch> begun_;
 };
 
 Result<std::unique_ptr<PartitionWriter>> open_segment(const NewPartition& partition) {

@@ -474,6 +474,11 @@ Result<LogPosition> RolledLog::append_chunk(const LogChunk& chunk) {
     return {};
   };
   POLYLOG_TRY(for_each_frame(format_, chunk.bytes.view(), check));
+  // Frames that don't carry an epoch are of the one that was begun.
+  if (!format_.carries_epochs() && !chunk.bytes.empty() && epoch_ > epochs_.latest()) {
+    const std::int64_t first = std::max(chunk.start.value(), written_end_);
+    POLYLOG_TRY(epoch_starts({epoch_, LogPosition(first)}));
+  }
   // As few writes as there are files to write into.
   ByteView group = chunk.bytes.view().first(0);
   PartFolder parts;
@@ -511,7 +516,9 @@ Result<void> RolledLog::append_frames(ByteView frames) {
     if (const auto batch = parts.add(info, format_.part_of(frame))) {
       POLYLOG_TRY(note_state(*batch, frame, &segment));
     }
-    note_written(info, frame, {});
+    BatchInfo noted = info;
+    if (!format_.carries_epochs()) noted.epoch = epoch_;
+    note_written(noted, frame, {});
     staged_end_ = written_end_ = info.last.value() + 1;
     return {};
   };
