@@ -1,5 +1,6 @@
 #include "cli/convert.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -51,6 +52,13 @@ void raise_open_files() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Buffers of megabytes come and go all the time: given back to the system each time, they would be
+// zeroed by it again.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 128 << 20);
+}
+
 convert::Engines engines_by_layout(const Engines& engines) {
   convert::Engines by_layout;
   if (engines.kafka != nullptr) by_layout[storage::Layout::kafka] = engines.kafka;
@@ -90,6 +98,7 @@ int convert(const ConvertOptions& options, const Engines& engines) {
   }
   wanted.stop = [] { return interrupted(); };
   raise_open_files();
+  keep_freed_memory();
   catch_interrupts();
   const Steady::time_point started = Steady::now();
   const auto summary = convert::convert(fs, clock, engines_by_layout(engines), wanted);

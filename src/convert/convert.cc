@@ -1,10 +1,14 @@
 #include "convert/convert.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "broker/broker_impl.h"
 #include "convert/copy.h"
@@ -24,6 +28,7 @@ namespace rocketmq = format::rocketmq;
 // Each opened directory has its own.
 constexpr const char* source_scratch = "conversion.scratch";
 constexpr const char* result_scratch = "conversion.result-scratch";
+constexpr std::size_t comparisons_max = 4;  // at once; each holds some 30 MiB
 
 std::string normal_path(const std::string& path) {
   std::error_code error;
@@ -286,12 +291,12 @@ class Conversion {
       const auto found = topics.find(topic.to.record.name);
       POLYLOG_TRY(check_topic(topic, found == topics.end() ? nullptr : found->second));
     }
-    summary_.records = summary_.offsets_without_record = 0;
-    POLYLOG_TRY(for_each_partition(
-        Progress::Phase::comparing, [&](const PlannedTopic& topic, std::int32_t partition,
-                                        OffsetRange range, std::uint64_t before) {
-          return verify_partition(*result, topic, partition, range, before);
-        }));
+    POLYLOG_TRY(verify_partitions(*result));
+    const bool same_settings = result->scoped_configs() == source_->scoped_configs() &&
+                               result->quotas() == source_->quotas();
+    if (!same_settings) {
+      return fail(Errc::invalid, "the settings of brokers and groups, or the quotas, differ");
+    }
     return verify_group_offsets(*result);
   }
 
@@ -310,27 +315,76 @@ class Conversion {
                                    "partitions or settings differ");
   }
 
-  Result<void> verify_partition(const DataDirectory& result, const PlannedTopic& topic,
-                                std::int32_t partition, OffsetRange range, std::uint64_t before) {
-    const auto from = source_->find(topic.from, partition);
-    const auto to = result.find(topic.to, partition);
+  struct Comparison {
+    const PlannedTopic* topic = nullptr;
+    std::int32_t partition = 0;
+    std::uint64_t offsets_done = 0;
+  };
+
+  // On several threads: reading is little of it, changing the records' form and comparing is much.
+  Result<void> verify_partitions(const DataDirectory& result) {
+    progress_.phase = Progress::Phase::comparing;
+    progress_.partitions_done = progress_.offsets_done = progress_.bytes_done = 0;
+    summary_.records = summary_.offsets_without_record = 0;
+    std::vector<Comparison> all;
+    for (const PlannedTopic& topic : plan_) {
+      for (std::int32_t i = 0; i < topic.to.record.partitions; ++i) all.push_back({&topic, i});
+    }
+    std::atomic<std::size_t> next{0};
+    Result<void> outcome;  // the first that failed; guarded, as all that a step touches
+    std::mutex mutex;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < all.size(); i = next++) {
+        Result<void> done = verify_partition(result, all[i], mutex, outcome);
+        if (done) continue;
+        const std::lock_guard lock(mutex);
+        next = all.size();
+        if (!outcome) return;
+        outcome = fail(at_partition(all[i].topic->to, all[i].partition, done.error()));
+      }
+    };
+    const std::size_t cores = std::max(std::thread::hardware_concurrency(), 1U);
+    std::vector<std::thread> helpers;
+    for (std::size_t i = 1; i < std::min({cores, comparisons_max, all.size()}); ++i) {
+      helpers.emplace_back(work);
+    }
+    work();
+    for (std::thread& helper : helpers) helper.join();
+    return outcome;
+  }
+
+  Result<void> verify_partition(const DataDirectory& result, Comparison& comparison,
+                                std::mutex& mutex, const Result<void>& outcome) {
+    const PlannedTopic& topic = *comparison.topic;
+    const auto from = source_->find(topic.from, comparison.partition);
+    const auto to = result.find(topic.to, comparison.partition);
+    const OffsetRange range = from == nullptr ? OffsetRange() : from->offsets();
+    const auto reached = [&](Offset at) -> Result<void> {
+      const std::lock_guard lock(mutex);
+      if (!outcome) return fail(Errc::timed_out, "another partition failed");
+      const auto here = static_cast<std::uint64_t>(at - range.start);
+      const std::uint64_t before = std::exchange(comparison.offsets_done, here);
+      return step(progress_.offsets_done + here - before, 0);
+    };
     if (to == nullptr) return fail(Errc::invalid, "it is missing in the result");
-    if (from == nullptr) {
-      if (to->offsets().empty()) return step(before, 0);
+    if (from == nullptr && !to->offsets().empty()) {
       return fail(Errc::invalid, "the source has no records in it");
     }
-    const Surroundings around = surroundings_of(topic, partition, options_.settings);
-    POLYLOG_ASSIGN(compared, compare(*from, format_of(topic.from.layout), *to,
-                                     format_of(topic.to.layout), around, [&](Offset next) {
-                                       const auto here =
-                                           static_cast<std::uint64_t>(next - range.start);
-                                       return step(before + here, 0);
-                                     }));
+    Compared compared;
+    if (from != nullptr) {
+      const Surroundings around = surroundings_of(topic, comparison.partition, options_.settings);
+      POLYLOG_ASSIGN(found, compare(*from, format_of(topic.from.layout), *to,
+                                    format_of(topic.to.layout), around, reached));
+      compared = found;
+    }
+    POLYLOG_TRY(reached(range.end));
+    const std::lock_guard lock(mutex);
+    ++progress_.partitions_done;
     summary_.records += compared.records;
     const std::uint64_t offsets = offsets_in(range);
     summary_.offsets_without_record += offsets - std::min(offsets, compared.records);
     largest_producer_ = std::max(largest_producer_, compared.largest_producer);
-    return step(before + offsets, 0);
+    return {};
   }
 
   Result<void> verify_group_offsets(const DataDirectory& result) {

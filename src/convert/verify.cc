@@ -15,6 +15,7 @@ namespace kafka = format::kafka;
 
 constexpr std::size_t read_bytes = std::size_t{4} << 20;
 constexpr std::size_t decompressed_bytes_max = std::size_t{1} << 30;
+constexpr std::size_t step_bytes = std::size_t{1} << 20;
 
 std::string text_of(Offset offset) { return std::to_string(offset.value()); }
 
@@ -53,9 +54,14 @@ class BatchStream {
 // A partition's records in Kafka's terms, whatever its layout.
 class RecordStream {
  public:
+  // `producers`: whether largest_producer() is wanted, which costs a look at each frame.
   RecordStream(const PartitionLog& log, OffsetRange range, BatchFormat format,
-               const Surroundings& around)
-      : stream_(log, range), start_(range.start), format_(format), around_(around) {}
+               const Surroundings& around, bool producers)
+      : stream_(log, range),
+        start_(range.start),
+        format_(format),
+        around_(around),
+        producers_(producers) {}
 
   ProducerId largest_producer() const { return largest_producer_; }  // of what was read
 
@@ -79,7 +85,7 @@ class RecordStream {
       std::vector<Batch> read;
       POLYLOG_ASSIGN(more, stream_.next(read));
       if (!more) return false;
-      POLYLOG_TRY(note_producers(read));
+      if (producers_) POLYLOG_TRY(note_producers(read));
       POLYLOG_ASSIGN(changed, change(read, BatchFormat::kafka, around_));
       if (!changed.empty()) stream_.go_back(changed.back().info.last + 1);
       batches_ = std::move(changed);
@@ -113,6 +119,7 @@ class RecordStream {
   const Offset start_;
   const BatchFormat format_;
   const Surroundings& around_;
+  const bool producers_;
   ProducerId largest_producer_ = no_producer;
   std::vector<Batch> batches_;
   std::vector<ByteView> frames_;
@@ -181,6 +188,7 @@ Result<Compared> compare_frames(const PartitionLog& source, const PartitionLog& 
                                 OffsetRange range, BatchFormat format, const Step& step) {
   FrameStream a(source, range, format), b(target, range, format);
   Compared compared;
+  std::size_t unsaid = 0;  // bytes since the last step
   for (;;) {
     POLYLOG_ASSIGN(left, a.next());
     POLYLOG_ASSIGN(right, b.next());
@@ -203,6 +211,9 @@ Result<Compared> compare_frames(const PartitionLog& source, const PartitionLog& 
     }
     compared.records += static_cast<std::uint64_t>(left->records);
     compared.largest_producer = std::max(compared.largest_producer, left->producer);
+    unsaid += left->bytes.size();
+    if (unsaid < step_bytes) continue;
+    unsaid = 0;
     POLYLOG_TRY(step(left->last + 1));
   }
 }
@@ -213,7 +224,7 @@ Result<Compared> compare_records(RecordStream& a, RecordStream& b, const Step& s
     POLYLOG_ASSIGN(left, a.next());
     POLYLOG_ASSIGN(right, b.next());
     if (left == nullptr && right == nullptr) {
-      compared.largest_producer = std::max(a.largest_producer(), b.largest_producer());
+      compared.largest_producer = a.largest_producer();
       return compared;
     }
     if (left == nullptr || right == nullptr) {
@@ -243,8 +254,8 @@ Result<Compared> compare(const PartitionLog& source, BatchFormat source_format,
   if (source_format == target_format) {
     return compare_frames(source, target, range, source_format, step);
   }
-  RecordStream from(source, range, source_format, surroundings);
-  RecordStream to(target, range, target_format, surroundings);
+  RecordStream from(source, range, source_format, surroundings, true);
+  RecordStream to(target, range, target_format, surroundings, false);
   return compare_records(from, to, step);
 }
 

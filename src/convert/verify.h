@@ -11,7 +11,7 @@ namespace polylog::convert {
 
 struct Compared {
   std::uint64_t records = 0;
-  ProducerId largest_producer = no_producer;
+  ProducerId largest_producer = no_producer;  // in the source
 };
 
 // Reads a partition from two stores to the end and compares: the offset range, and each record with
@@ -19,6 +19,7 @@ struct Compared {
 // stored frames themselves are compared.
 // invalid: they differ, and where. io, corrupt, ...: one of them can't be read.
 // `step` is called with the next offset now and then; what it returns ends the comparison.
+// Partitions may be compared on several threads at once.
 using Step = std::function<Result<void>(Offset next)>;
 Result<Compared> compare(const storage::PartitionLog& source, BatchFormat source_format,
                          const storage::PartitionLog& target, BatchFormat target_format,
