@@ -11,6 +11,7 @@ namespace polylog::broker::groups {
 struct GroupRecord {
   std::vector<std::uint8_t> key;
   std::optional<std::vector<std::uint8_t>> value;
+  std::int64_t timestamp_ms = -1;  // wall; -1: when it is written
 };
 using GroupRecords = std::vector<GroupRecord>;
 

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <utility>
 
+#include "base/assert.h"
 #include "broker/groups/coordinator_impl.h"
 #include "format/kafka/records.h"
 
@@ -18,7 +19,7 @@ namespace {
 // A log is written anew when it is beyond both.
 constexpr std::uint64_t long_log_bytes = std::uint64_t{8} << 20;
 constexpr std::uint64_t long_log_factor = 4;
-constexpr std::size_t snapshot_batch_bytes = std::size_t{512} << 10;
+constexpr std::size_t batch_bytes_max = std::size_t{512} << 10;
 constexpr std::size_t record_overhead_bytes = 16;
 
 std::size_t bytes_of(const GroupRecord& record) {
@@ -83,9 +84,9 @@ void Shard::finish() {
 void Shard::write_out() {
   if (!records_.empty()) {
     const GroupRecords records = std::exchange(records_, {});
-    Result<Partition::Appended> appended = append(records);
-    if (!appended) return write_failed(appended.error());
-    waiting_.push_back({*appended, nullptr});
+    const Result<Written> written = append(records);
+    if (!written) return write_failed(written.error());
+    waiting_.push_back({written->last, nullptr});
   }
   hand_out();
 }
@@ -103,12 +104,31 @@ void Shard::hand_out() {
   for (const auto& give : answers) give(GroupError::none);
 }
 
-Result<Partition::Appended> Shard::append(std::span<const GroupRecord> records) {
+// One batch, unless that would be large: the rest of an event that a kill cuts in two is lost as if
+// the kill had come before it.
+Result<Shard::Written> Shard::append(std::span<const GroupRecord> records) {
+  const auto segment_bytes = static_cast<std::size_t>(partition_->config().log.segment_bytes);
+  const std::size_t bytes_max = std::min(batch_bytes_max, segment_bytes / 2);
+  std::optional<Written> written;
+  while (!records.empty()) {
+    std::size_t count = 0, bytes = 0;
+    do {
+      bytes += bytes_of(records[count++]);
+    } while (count < records.size() && bytes + bytes_of(records[count]) <= bytes_max);
+    POLYLOG_ASSIGN(appended, append_batch(records.first(count)));
+    written = Written{written ? written->first : appended, appended};
+    records = records.subspan(count);
+  }
+  POLYLOG_ASSERT(written);  // there is nothing to be acknowledged otherwise
+  return *written;
+}
+
+Result<Partition::Appended> Shard::append_batch(std::span<const GroupRecord> records) {
   const Timestamp now(owner_.now().wall_ms);
   format::kafka::BatchBuilder builder({});
   for (const GroupRecord& written : records) {
     Record record;
-    record.timestamp = now;
+    record.timestamp = written.timestamp_ms < 0 ? now : Timestamp(written.timestamp_ms);
     record.key = ByteView(written.key);
     if (written.value) record.value = ByteView(*written.value);
     POLYLOG_TRY(builder.add(record));
@@ -206,32 +226,20 @@ void Shard::shorten_if_long() {
 
   // An empty state needs one record too, for the log to be cut in front of.
   if (all.empty()) all.push_back({Bytes{0, 2, 0, 0}, std::nullopt});
-  const std::span<const GroupRecord> records(all);
-  std::optional<Partition::Appended> first, last;
-  for (std::size_t from = 0; from < records.size();) {
-    std::size_t to = from, bytes = 0;
-    while (to < records.size() && (to == from || bytes < snapshot_batch_bytes)) {
-      bytes += bytes_of(records[to++]);
-    }
-    const Result<Partition::Appended> appended = append(records.subspan(from, to - from));
-    if (!appended) return write_failed(appended.error());
-    if (!first) first = *appended;
-    last = *appended;
-    waiting_.push_back({*appended, nullptr});
-    from = to;
-  }
+  const Result<Written> written = append(all);
+  if (!written) return write_failed(written.error());
+  waiting_.push_back({written->last, nullptr});
   shortening_ = true;
   boost::asio::co_spawn(owner_.broker.reactor().context(),
-                        run_shorten(shared_from_this(), *first, *last, life_),
-                        boost::asio::detached);
+                        run_shorten(shared_from_this(), *written, life_), boost::asio::detached);
   hand_out();
 }
 
-Async<void> Shard::run_shorten(std::shared_ptr<Shard> self, Partition::Appended first,
-                               Partition::Appended last, std::uint64_t life) {
+Async<void> Shard::run_shorten(std::shared_ptr<Shard> self, Written state, std::uint64_t life) {
+  const Partition::Appended last = state.last;
   const Result<void> safe = co_await self->partition_->acknowledged(last, Acks::all, INT64_MAX);
   if (self->life_ != life || !safe) co_return;  // whoever waits for it too sees the failure
-  const Offset before = first.base;
+  const Offset before = state.first.base;
   const Result<Offset> cut = co_await self->owner_.broker.delete_records(self->partition_, before);
   if (self->life_ != life) co_return;
   self->shortening_ = false;

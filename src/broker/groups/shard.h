@@ -54,9 +54,9 @@ class Shard : public std::enable_shared_from_this<Shard> {
   const Groups& groups() const { return groups_; }
 
   // Everything that happens to groups is an event: what it appends to records() is written by
-  // finish() as one batch, and the answers it gives go through kept() callbacks, which hold them
-  // back until all that the shard has written is safe. When a write fails the shard drops its
-  // groups, answers not_coordinator and loads anew from its log.
+  // finish(), as one batch unless it is large, and the answers it gives go through kept()
+  // callbacks, which hold them back until all that the shard has written is safe. When a write
+  // fails the shard drops its groups, answers not_coordinator and loads anew from its log.
   GroupRecords& records() { return records_; }
   template <typename R>
   std::function<void(R)> kept(std::function<void(R)> done) {
@@ -77,6 +77,9 @@ class Shard : public std::enable_shared_from_this<Shard> {
 
  private:
   enum class State { loading, ready, closed };
+  struct Written {
+    Partition::Appended first, last;
+  };
   struct Waiting {
     std::optional<Partition::Appended> written;  // nothing: safe when what is before it is
     std::function<void(GroupError)> give;
@@ -95,12 +98,12 @@ class Shard : public std::enable_shared_from_this<Shard> {
 
   static Async<void> run_load(std::shared_ptr<Shard> self, std::uint64_t life);
   static Async<void> run_answers(std::shared_ptr<Shard> self, std::uint64_t life);
-  static Async<void> run_shorten(std::shared_ptr<Shard> self, Partition::Appended first,
-                                 Partition::Appended last, std::uint64_t life);
+  static Async<void> run_shorten(std::shared_ptr<Shard> self, Written state, std::uint64_t life);
   void load_later(const Error& cause);
   void loaded(Replay& replay);
   void drop_stale_topics();
-  Result<Partition::Appended> append(std::span<const GroupRecord> records);
+  Result<Written> append(std::span<const GroupRecord> records);
+  Result<Partition::Appended> append_batch(std::span<const GroupRecord> records);
   void write_out();
   void hand_out();
   void write_failed(const Error& error);
@@ -122,6 +125,7 @@ class Shard : public std::enable_shared_from_this<Shard> {
   std::set<std::string> deleted_while_loading_;
   std::uint64_t log_bytes_ = 0;    // what a load would have to read, roughly
   std::uint64_t state_bytes_ = 0;  // of the last snapshot
+  std::string trouble_;            // why the last load failed; it is told once
 };
 
 }  // namespace polylog::broker::groups

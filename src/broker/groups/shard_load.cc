@@ -20,14 +20,15 @@ constexpr std::size_t notes_max = 10;
 
 void Shard::load() {
   state_ = State::loading;
-  deleted_while_loading_.clear();
   log_bytes_ = 0;
   boost::asio::co_spawn(owner_.broker.reactor().context(), run_load(shared_from_this(), life_),
                         boost::asio::detached);
 }
 
 void Shard::load_later(const Error& cause) {
-  report("loads its groups anew: " + cause.to_string());
+  std::string trouble = cause.to_string();
+  if (trouble != trouble_) report("loads its groups anew: " + trouble);
+  trouble_ = std::move(trouble);
   owner_.broker.reactor().after(retry_ms, [weak = weak_from_this(), life = life_] {
     const std::shared_ptr<Shard> self = weak.lock();
     if (self && self->life_ == life && self->state_ == State::loading) self->load();
@@ -35,6 +36,16 @@ void Shard::load_later(const Error& cause) {
 }
 
 Async<void> Shard::run_load(std::shared_ptr<Shard> self, std::uint64_t life) {
+  // After a failed sync the log holds what may still be lost: nobody is shown that.
+  const LogPosition written = self->partition_->log_state().log->end();
+  self->owner_.broker.submit(self->partition_->log_state());
+  const Result<void> safe = co_await self->partition_->acknowledged(written, Acks::all, INT64_MAX);
+  if (self->life_ != life) co_return;
+  if (!safe) {
+    ++self->life_;
+    self->load_later(safe.error());
+    co_return;
+  }
   const std::shared_ptr<storage::PartitionLog> log = self->partition_->shared_log();
   const auto bytes_max =
       static_cast<std::size_t>(self->owner_.broker.settings().max_decompressed_bytes);
@@ -75,6 +86,7 @@ void Shard::loaded(Replay& replay) {
            " transaction(s) never ended: their offsets do not count");
   }
   state_ = State::ready;
+  trouble_.clear();
   for (auto& [group, from] : replay.finish()) {
     std::unique_ptr<Group> machine;
     if (from.consumer) {
