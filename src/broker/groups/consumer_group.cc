@@ -440,6 +440,7 @@ void ConsumerGroup::refresh_epoch(bool raise, GroupEvent event) {
   topics_stale_ = waits;
   if (!raise && hash == hash_) return;
   ++epoch_;
+  epoch_since_ms_ = event.now.wall_ms;
   hash_ = hash;
   if (rebalances_ != nullptr) ++*rebalances_;
   write_epoch(event.records);

@@ -73,9 +73,10 @@ class ConsumerGroup final : public Group {
   ConsumerHeartbeatResult consumer_heartbeat(const ConsumerHeartbeat& request, GroupEvent event);
   ConsumerDescribed consumer_describe(const TopicView& topics) const;
 
-  // One record at load, then loaded() once. The key is one of this group.
+  // One record at load, then loaded() once. The key is one of this group; `written_ms` is the
+  // record's timestamp.
   Result<void> replay(const format::kafka::ConsumerGroupKey& key,
-                      const std::optional<ByteView>& value);
+                      const std::optional<ByteView>& value, std::int64_t written_ms = -1);
   void loaded(Now now);
 
   // All members that are left are classic: the group can go back to their protocol. metadata is
@@ -99,7 +100,7 @@ class ConsumerGroup final : public Group {
   GroupError check_offset_delete() const override { return GroupError::none; }
   GroupError check_delete() const override;
   bool subscribed(std::string_view topic) const override;
-  OffsetExpiry expiry() const override { return {OffsetExpiry::Rule::by_commit, -1}; }
+  OffsetExpiry expiry() const override;
   DescribedGroup describe() const override;
   std::optional<std::int64_t> next_deadline_ms() const override { return earliest_ms_; }
   void on_time(GroupEvent event) override;
@@ -201,6 +202,9 @@ class ConsumerGroup final : public Group {
   std::int64_t hash_ = 0;  // of the topics the epoch stands for
   std::int32_t assignment_epoch_ = -1;
   std::int64_t assigned_at_ms_ = 0;  // wall; 0: unknown
+  // Wall: when the group got its epoch. A group becomes empty with an epoch of its own, whose
+  // record says by its timestamp when that was. -1: unknown.
+  std::int64_t epoch_since_ms_ = -1;
   std::map<std::string, ConsumerMember> members_;
   std::map<std::string, PartitionSet> target_;  // by member id
   std::map<std::string, Resolved> resolved_;    // by expression

@@ -13,7 +13,7 @@ kafka::ConsumerGroupKey ConsumerGroup::key(ConsumerGroupRecord record, std::stri
 
 void ConsumerGroup::write_epoch(GroupRecords& out) const {
   out.push_back({kafka::encode_key(key(ConsumerGroupRecord::group_epoch)),
-                 kafka::encode(kafka::GroupEpochValue{epoch_, hash_})});
+                 kafka::encode(kafka::GroupEpochValue{epoch_, hash_}), epoch_since_ms_});
 }
 
 void ConsumerGroup::write_target_epoch(GroupRecords& out) const {
@@ -87,12 +87,13 @@ void ConsumerGroup::tombstones(GroupRecords& out) const {
 }
 
 Result<void> ConsumerGroup::replay(const kafka::ConsumerGroupKey& key,
-                                   const std::optional<ByteView>& value) {
+                                   const std::optional<ByteView>& value, std::int64_t written_ms) {
   switch (key.record) {
     case ConsumerGroupRecord::group_epoch:
       if (value) {
         POLYLOG_ASSIGN(read, kafka::decode_group_epoch(*value));
         epoch_ = read.epoch;
+        epoch_since_ms_ = written_ms;
         hash_ = read.metadata_hash;
       }
       return {};

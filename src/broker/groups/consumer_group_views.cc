@@ -81,6 +81,13 @@ DescribedGroup ConsumerGroup::describe() const {
   return group;
 }
 
+// Kafka counts from the commit alone: the offsets of a group that read a quiet topic for longer
+// than the retention would go at once when its members do.
+OffsetExpiry ConsumerGroup::expiry() const {
+  if (!members_.empty() || epoch_since_ms_ < 0) return {OffsetExpiry::Rule::by_commit, -1};
+  return {OffsetExpiry::Rule::by_emptiness, epoch_since_ms_};
+}
+
 GroupError ConsumerGroup::check_delete() const {
   return members_.empty() ? GroupError::none : GroupError::non_empty_group;
 }

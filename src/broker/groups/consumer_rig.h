@@ -111,7 +111,8 @@ struct ConsumerRig {
       const auto key = format::kafka::decode_consumer_group_key(record.key);
       std::optional<ByteView> value;
       if (record.value) value = ByteView(*record.value);
-      if (!key || !copy->replay(*key, value)) return nullptr;
+      const std::int64_t written_ms = record.timestamp_ms < 0 ? now.wall_ms : record.timestamp_ms;
+      if (!key || !copy->replay(*key, value, written_ms)) return nullptr;
     }
     copy->loaded(now);
     return copy;

@@ -36,6 +36,7 @@ Result<void> take_batch(const stored::BatchHeader& header, ByteView batch, std::
     if (!record.key) return true;  // no group's
     LogPortion::Entry& its = out.emplace_back(entry);
     its.key = to_vector(*record.key);
+    its.timestamp_ms = record.timestamp.value();
     if (record.value) its.value = to_vector(*record.value);
     return true;
   };
@@ -166,7 +167,7 @@ Result<void> Replay::apply_consumer(const Entry& entry) {
   }
   std::optional<ByteView> value;
   if (entry.value) value = ByteView(*entry.value);
-  POLYLOG_TRY(loaded.consumer->replay(key, value));
+  POLYLOG_TRY(loaded.consumer->replay(key, value, entry.timestamp_ms));
   if (key.record == stored::ConsumerGroupRecord::group_epoch && !entry.value) {
     loaded.consumer.reset();
   }

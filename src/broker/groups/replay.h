@@ -25,6 +25,7 @@ struct LogPortion {
     ProducerId transaction = no_producer;  // whose open transaction it belongs to, or ends
     Bytes key;
     std::optional<Bytes> value;
+    std::int64_t timestamp_ms = -1;
   };
   std::vector<Entry> entries;
   Offset next{0};
