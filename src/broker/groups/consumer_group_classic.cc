@@ -242,7 +242,7 @@ Refusal ConsumerGroup::check_upgrade(const ClassicGroup& classic, const Consumer
   const auto refuse = [&classic](const char* why) {
     return Refusal{GroupError::group_id_not_found, "group " + classic.id() + " " + why};
   };
-  if (classic.empty()) return {};
+  if (classic.members().empty()) return {};  // who has got an id at most is nobody's member
   if (!limits.upgrade) return refuse("is a classic group, and may not become another");
   if (classic.protocol_type() != consumer_type) return refuse("is not one of consumers");
   const std::vector<const ClassicMember*> members = classic.members();

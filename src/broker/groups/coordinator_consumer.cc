@@ -1,4 +1,5 @@
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -32,8 +33,7 @@ std::optional<std::int32_t> own_ms(const Broker& broker, const std::string& grou
 ConsumerLimits consumer_limits_of(const GroupSettings& settings) {
   ConsumerLimits limits;
   limits.session_timeout_ms = static_cast<std::int32_t>(settings.consumer_session_timeout_ms);
-  limits.heartbeat_interval_ms =
-      static_cast<std::int32_t>(settings.consumer_heartbeat_interval_ms);
+  limits.heartbeat_interval_ms = static_cast<std::int32_t>(settings.consumer_heartbeat_interval_ms);
   limits.members_max = static_cast<std::size_t>(settings.consumer_members_max);
   limits.assignment_interval_ms = settings.consumer_assignment_interval_ms;
   limits.regex_refresh_interval_ms = settings.consumer_regex_refresh_interval_ms;
@@ -48,8 +48,7 @@ ConsumerLimits consumer_limits_of(const GroupSettings& settings) {
 }
 
 // A KIP-848 group whose last members of that protocol left goes on as a classic one.
-void Coordinator::Impl::settle_protocol(Shard& shard, const std::string& group,
-                                        GroupEntry& entry) {
+void Coordinator::Impl::settle_protocol(Shard& shard, const std::string& group, GroupEntry& entry) {
   if (entry.group->kind() != GroupKind::consumer || !consumer_limits.downgrade) return;
   const auto& consumer = static_cast<const ConsumerGroup&>(*entry.group);
   if (!consumer.only_classic()) return;
@@ -66,8 +65,40 @@ void Coordinator::Impl::make_way_for_classic(Shard& shard, const std::string& gr
   if (entry == nullptr || entry->group->kind() != GroupKind::consumer || !entry->group->empty()) {
     return;
   }
+  // Its offsets go on counting from when it became empty, should nobody get in.
+  format::kafka::GroupMetadata metadata;
+  metadata.protocol_type = entry->group->protocol_type();
+  metadata.state_since = Timestamp(entry->group->expiry().empty_since_ms);
   entry->group->tombstones(shard.records());
-  entry->group = std::make_unique<ClassicGroup>(group, classic_limits, now(), &stats.rebalances);
+  entry->group = load_classic(group, metadata);
+  entry->group->snapshot(shard.records(), now());
+}
+
+// A classic group goes on as a KIP-848 one when the member that asks for it gets in. Whether it
+// does is tried on a copy: one that is turned down must not disturb those at work.
+Refusal Coordinator::Impl::upgrade(Shard& shard, GroupEntry& entry,
+                                   const ConsumerHeartbeat& request,
+                                   ConsumerHeartbeatResult& result) {
+  auto& classic = static_cast<ClassicGroup&>(*entry.group);
+  if (Refusal no = ConsumerGroup::check_upgrade(classic, consumer_limits)) return no;
+  GroupRecords records;
+  const GroupEvent trial{now(), topics, records};
+  auto upgraded = ConsumerGroup::from_classic(classic, consumer_limits, &stats.rebalances, trial);
+  set_timing(*upgraded);
+  result = upgraded->consumer_heartbeat(request, trial);
+  if (result.error != GroupError::none) return {result.error, result.message};
+  GroupRecords& out = shard.records();
+  classic.tombstones(out);
+  out.insert(out.end(), std::make_move_iterator(records.begin()),
+             std::make_move_iterator(records.end()));
+  classic.give_up(GroupError::rebalance_in_progress);
+  entry.group = std::move(upgraded);
+  return {};
+}
+
+void Coordinator::Impl::set_timing(ConsumerGroup& group) const {
+  group.set_timing({own_ms(broker, group.id(), "consumer.session.timeout.ms"),
+                    own_ms(broker, group.id(), "consumer.heartbeat.interval.ms")});
 }
 
 void Coordinator::consumer_heartbeat(ConsumerHeartbeat request,
@@ -84,27 +115,23 @@ void Coordinator::consumer_heartbeat(ConsumerHeartbeat request,
   const bool is_new = entry == nullptr;
   if (is_new) {
     if (!joins) return refuse(done, GroupError::group_id_not_found, "there is no such group");
-    entry = &shard->add(request.group, std::make_unique<ConsumerGroup>(
-                                           request.group, impl_->consumer_limits,
-                                           &impl_->stats.rebalances));
+    entry = &shard->add(request.group,
+                        std::make_unique<ConsumerGroup>(request.group, impl_->consumer_limits,
+                                                        &impl_->stats.rebalances));
   }
   if (entry->group->kind() == GroupKind::classic) {
     if (!joins) {
       return refuse(done, GroupError::group_id_not_found, "the group is a classic one");
     }
-    auto& classic = static_cast<ClassicGroup&>(*entry->group);
-    if (const Refusal no = ConsumerGroup::check_upgrade(classic, impl_->consumer_limits)) {
+    ConsumerHeartbeatResult result;
+    if (const Refusal no = impl_->upgrade(*shard, *entry, request, result)) {
       return refuse(done, no.error, no.message);
     }
-    classic.tombstones(shard->records());
-    auto upgraded = ConsumerGroup::from_classic(classic, impl_->consumer_limits,
-                                                &impl_->stats.rebalances, impl_->event(*shard));
-    classic.give_up(GroupError::rebalance_in_progress);
-    entry->group = std::move(upgraded);
+    shard->kept(std::move(done))(std::move(result));
+    return shard->finish(request.group);
   }
   auto& group = static_cast<ConsumerGroup&>(*entry->group);
-  group.set_timing({own_ms(impl_->broker, request.group, "consumer.session.timeout.ms"),
-                    own_ms(impl_->broker, request.group, "consumer.heartbeat.interval.ms")});
+  impl_->set_timing(group);
   shard->kept(std::move(done))(group.consumer_heartbeat(request, impl_->event(*shard)));
   if (is_new && group.empty()) {
     shard->erase(request.group);  // who would have made it was turned down

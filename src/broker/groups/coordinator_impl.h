@@ -70,6 +70,10 @@ struct Coordinator::Impl : std::enable_shared_from_this<Coordinator::Impl> {
   void settle_protocol(Shard& shard, const std::string& group, GroupEntry& entry);
   // Called before a classic member joins.
   void make_way_for_classic(Shard& shard, const std::string& group);
+  Refusal upgrade(Shard& shard, GroupEntry& entry, const ConsumerHeartbeat& request,
+                  ConsumerHeartbeatResult& result);
+  // What the group's own settings ask for.
+  void set_timing(ConsumerGroup& group) const;
 
   Broker& broker;
   const Report report;
