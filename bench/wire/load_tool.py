@@ -1,11 +1,10 @@
-"""The load tools, as measured samples: librdkafka's own rdkafka_performance, and batch_load.cc
-where librdkafka itself would be what is measured.
+"""The load tools, as measured samples: librdkafka's own rdkafka_performance, and
+load/wire_load.cc where librdkafka itself would be what is measured.
 """
 
+import json
 import os
-import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 import paths  # noqa: F401
 import dependencies
+import peer_packages
 
 RESULT = re.compile(r"(\d+) delivered \(.*?, (\d+) failed\) in (\d+)ms: \d+ msgs/s")
 QUIET_MS = 3_600_000  # between reports: building one for 10,000 partitions takes a while
@@ -45,9 +45,14 @@ class LibrdkafkaLoad(NamedTuple):
             command += ["-X", option]
         return command
 
+    def result(self, output):
+        """(delivered, failed, milliseconds), or None."""
+        found = RESULT.search(output)
+        return tuple(map(int, found.groups())) if found else None
+
 
 class BatchLoad(NamedTuple):
-    """batch_load with acks=all: whole batches to the partitions in turn."""
+    """wire_load with acks=all: whole batches to the partitions in turn."""
 
     topic: str
     size: int
@@ -61,20 +66,20 @@ class BatchLoad(NamedTuple):
     def command(self, address, number, count):
         host, port = address.split(":")
         first = self.partitions * number // self.producers
-        return [batch_load(), host, port, self.topic, *map(str, (
-            self.partitions, first, count, self.size, self.batch_bytes, self.in_flight))]
+        options = {"topic": self.topic, "partitions": self.partitions, "first": first,
+                   "records": count, "record-bytes": self.size, "batch-bytes": self.batch_bytes,
+                   "in-flight": self.in_flight}
+        return [peer_packages.wire_load(), "produce", host, port,
+                *(word for name, value in options.items() for word in (f"--{name}", str(value)))]
 
-
-def batch_load():
-    """The tool, compiled when its source is newer."""
-    source = pathlib.Path(__file__).with_name("batch_load.cc")
-    binary = dependencies.SOURCE_DIR / "build" / "bench" / "batch_load"
-    if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
-        compiler = os.environ.get("CXX") or shutil.which("g++-12") or "g++"
-        binary.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([compiler, "-std=c++20", "-O2", "-Wall", "-Wextra", source, "-o", binary],
-                       check=True)
-    return binary
+    def result(self, output):
+        """(delivered, failed, milliseconds), or None."""
+        lines = [line for line in output.splitlines() if line.startswith('{"records"')]
+        if not lines:
+            return None
+        said = json.loads(lines[-1])
+        return (min(said["records"], self.count), said["refused"],
+                max(1, round(said["seconds"] * 1000)))
 
 
 class Delivered(NamedTuple):
@@ -110,9 +115,9 @@ def _judge(load, count, process, output, stopped):
     event queue from the messages sent, and a statistics event that waits there at the end makes it
     exit with 1 though every message was delivered.
     """
-    found = RESULT.search(output)
-    if found and int(found[2]) == 0 and (stopped or int(found[1]) == count):
-        return int(found[1]), int(found[3])
+    found = load.result(output)
+    if found and found[1] == 0 and (stopped or found[0] >= count):
+        return min(found[0], count), found[2]
     said = [line for line in output.splitlines() if "CONFWARN" not in line]
     raise RoundFailed(f"{load.topic}: {count} messages asked, exit code {process.returncode}: "
                       + "\n".join(said)[-600:])
