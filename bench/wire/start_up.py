@@ -122,8 +122,9 @@ def drop_page_cache():
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
-def measure(broker, layout, gib, options):
+def measure(broker, layout, gib, options, show=None):
     """Two starts after kill -9, the second one with nothing in the page cache."""
+    show = show or print_row
     rows = []
     broker.start()
     create(broker, layout, options.partitions)
@@ -139,7 +140,7 @@ def measure(broker, layout, gib, options):
             drop_page_cache()
         row = first_service(broker, options.partitions)
         rows.append({"broker": broker.kind, "layout": layout, "gib": gib, "cache": cache, **row})
-        print_row(rows[-1])
+        show(rows[-1])
     return rows
 
 

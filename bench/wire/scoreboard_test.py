@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""What the scoreboard makes of numbers: verdicts, tables, the picture. No broker runs here."""
+
+import unittest
+import xml.etree.ElementTree
+
+import scoreboard_checks
+import scoreboard_plot
+import scoreboard_report
+
+BESIDE_MOCK = "100 B, memory: rate beside mock"
+LAYOUTS = ("polylog kafka", "polylog rocketmq", "polylog segment")
+
+
+def numbers(**changes):
+    return {"rate": 100_000.0, "megabytes_per_second": 102.4, "client_cpu_s_per_million": 1.0,
+            "broker_cpu_s_per_million": 2.0, "peak_rss_mib": 30.0, "written_per_accepted": 1.1,
+            "rounds": 3, "quiet": True, **changes}
+
+
+def cell(name, mode, of, metric="rate"):
+    return {"cell": name, "mode": mode, "metric": metric, "record_bytes": 1024, "of": of,
+            "skipped": {}}
+
+
+def row_of(title, *cells):
+    return {"title": title, "noisy_groups": 0, "cells": list(cells)}
+
+
+def verdicts(row, content):
+    return {one["budget"]: one for one in scoreboard_checks.checks({row: content})}
+
+
+class Verdicts(unittest.TestCase):
+    def test_the_worst_layout_decides(self):
+        rates = dict(zip(LAYOUTS, (0.9, 0.86, 0.84)))
+        of = {name: numbers(x_mock=rate) for name, rate in rates.items()}
+        one = verdicts(1, row_of("", cell("100 B", "memory", of)))[BESIDE_MOCK]
+        self.assertEqual((one["value"], one["of"], one["met"]), (0.84, "polylog segment", False))
+        of["polylog segment"]["x_mock"] = 0.85
+        one = verdicts(1, row_of("", cell("100 B", "memory", of)))[BESIDE_MOCK]
+        self.assertTrue(one["met"])
+
+    def test_less_is_better_for_time(self):
+        of = {name: numbers(p50_us=us) for name, us in zip(LAYOUTS, (9_000, 10_001, 8_000))}
+        of["Kafka"] = numbers(p50_us=400_000)
+        found = verdicts(4, row_of("", cell("1,000 partitions", "durable", of, "round")))
+        self.assertFalse(found["round of 1,000 partitions, ms"]["met"])
+        beside = found["rounds beside Kafka, flush.messages=1"]
+        self.assertEqual((beside["of"], beside["met"]), ("polylog rocketmq", True))
+
+    def test_a_peer_that_is_not_there_is_not_judged(self):
+        of = {name: numbers(x_ideal=0.9) for name in LAYOUTS}
+        found = verdicts(3, row_of("", cell("16 KiB requests, 1 connection", "durable", of)))
+        self.assertEqual(list(found), ["16 KiB requests, 1 connection, durable: rate beside ideal"])
+
+    def test_large_requests_ask_less_of_layouts_behind_the_page_cache(self):
+        of = {name: numbers(x_ideal=0.6) for name in LAYOUTS}
+        found = verdicts(3, row_of("", cell("1024 KiB requests, 1 connection", "durable", of)))
+        self.assertEqual({one["of"]: one["met"] for one in found.values()},
+                         {"polylog kafka": True, "polylog rocketmq": False})
+
+    def test_many_partitions_are_judged_by_a_layout_s_own_rate(self):
+        few = {name: numbers(rate=100.0) for name in LAYOUTS}
+        many = {name: numbers(rate=60.0) for name in LAYOUTS}
+        found = verdicts(2, row_of("", cell("1 partitions", "memory", few),
+                                   cell("10,000 partitions", "memory", many)))
+        self.assertEqual([one["met"] for one in found.values()], [True, False])
+
+    def test_a_start_is_judged_for_each_cache(self):
+        of = {name: {"warm": {"ack_s": 0.4}, "cold": {"ack_s": 1.6}} for name in LAYOUTS}
+        found = verdicts(8, {"of": of})
+        self.assertTrue(found["first acknowledgement, warm, s"]["met"])
+        self.assertFalse(found["first acknowledgement, cold, s"]["met"])
+
+
+class Shown(unittest.TestCase):
+    def result(self):
+        of = {"polylog kafka": numbers(x_Kafka=2.0, quiet=False), "Kafka": numbers(x_Kafka=1.0)}
+        one = cell("100 B", "memory", of)
+        one["skipped"]["RocketMQ"] = "it <is> not there"
+        rows = {"1": row_of("Produce", one)}
+        return {"rows": rows, "checks": scoreboard_checks.checks(rows), "absent": {},
+                "versions": {"Kafka": "4"}, "seconds": 60.0,
+                "machine": {"cpu": "A & B", "kernel": "6", "time": "now"}}
+
+    def test_a_table_names_who_was_skipped_and_what_was_noisy(self):
+        text = "\n".join(scoreboard_report.markdown(self.result()))
+        self.assertIn("| RocketMQ | skipped: it <is> not there |", text)
+        self.assertIn("3 ~ |", text)
+        self.assertIn("| 2.00 |", text)
+
+    def test_the_picture_is_well_formed_and_has_a_bar_for_each(self):
+        tree = xml.etree.ElementTree.fromstring(scoreboard_plot.draw(self.result()))
+        space = "{http://www.w3.org/2000/svg}"
+        self.assertEqual(len(tree.findall(f"{space}rect")), 1 + 2)
+        self.assertIn("A & B", " ".join(text.text for text in tree.findall(f"{space}text")))
+
+
+if __name__ == "__main__":
+    unittest.main()
