@@ -71,7 +71,6 @@ class Board:
                 self.absent[one.name] = str(why)[:500]
                 contestant.close()
                 say(f"{one.name} is left out: {why}")
-        self.warm_up()
 
     def warm_up(self):
         """The JVMs side by side: each has a minute of its own load behind it."""
@@ -99,8 +98,12 @@ class Board:
     def run(self):
         self.start()
         chosen = self.options.rows
-        for row in [row for row in (9, 7, 8) if row in chosen]:
-            self.guarded(self.single, row)
+        for row in (9, 8):  # with nothing in the brokers; and one of them is killed here
+            if row in chosen:
+                self.guarded(self.single, row)
+        self.warm_up()
+        if 7 in chosen:
+            self.guarded(self.single, 7)
         self.watch = sampling.new_watch(self.folder)
         left = {row: scoreboard_rows.IN_ROUNDS[row][1] for row in chosen
                 if row in scoreboard_rows.IN_ROUNDS}
