@@ -78,9 +78,10 @@ class RegionBuilder {
         trusted_(trusted),
         proof_(proof) {}
 
-  enum class Stop { full, end, more, damaged };
+  enum class Stop { full, beyond, end, more, damaged };
 
-  // `more`: the frame at resume() needs needed() bytes in one piece.
+  // `beyond`: the frame at resume() begins at or behind the limits' end. `more`: it needs needed()
+  // bytes in one piece.
   Stop walk(const Window& window, std::uint64_t file_end) {
     ByteView rest = window.view();
     resume_ = window.position;
@@ -133,7 +134,7 @@ class RegionBuilder {
       reached_ = frame.last + 1;
       return true;
     }
-    if (frame.first >= limits_.end.value()) return stop(Stop::full);
+    if (frame.first >= limits_.end.value()) return stop(Stop::beyond);
     const bool whole_anyway = count_ == 0 && limits_.first_whole;
     if (!whole_anyway && bytes_ + frame.size > limits_.bytes_max) return stop(Stop::full);
     if (count_ > 0 && records_ >= limits_.records_max) return stop(Stop::full);
@@ -254,7 +255,7 @@ Result<std::optional<Batch>> read_region(const Judge& judge, std::uint64_t size,
       return fail(damage(segment, region.resume(), from));
     }
     if (stop == Stop::full) return std::optional(Batch());
-    if (stop != Stop::more) return std::optional<Batch>();
+    if (stop != Stop::more) return std::optional<Batch>();  // the end, of the file or the limits
     position = region.resume();
     bytes = std::max<std::uint64_t>(region.needed(), limits.bytes_max + slack_bytes);
   }

@@ -389,6 +389,38 @@ TEST(SegmentStore, a_log_that_is_removed_writes_nothing_any_more) {
   check_that_a_removed_log_writes_nothing<StoreRig>();
 }
 
+// As conversion and replication write it.
+TEST(SegmentStore, a_read_from_a_gap_finds_what_the_epoch_behind_it_has) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  for (const std::int64_t offset : {5, 9}) {
+    std::vector<std::uint8_t> frame = to_vector(make_batch({"x"}).bytes.view());
+    format::segment::place(frame, Offset(offset));
+    const auto log = rig.log()->log();
+    ASSERT_TRUE(log->begin_epoch(LeaderEpoch(static_cast<std::int32_t>(offset))));
+    ASSERT_TRUE(log->append_chunk(
+        {LogPosition(offset), LogPosition(offset + 1), Slice::of(std::move(frame))}));
+  }
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  for (const bool again : {false, true}) {
+    if (again) {
+      ASSERT_TRUE(rig.crash({.mode = Mode::lose_all}));
+    }
+    const auto log = rig.log();
+    EXPECT_EQ(log->end_of_epoch(LeaderEpoch(5)), (EpochEnd{LeaderEpoch(5), LogPosition(9)}));
+    ReadLimits limits;
+    limits.bytes_max = 1 << 20;
+    limits.end = Offset(10);
+    for (const std::int64_t from : {0, 5, 6, 9}) {
+      const auto read = log->read(Offset(from), limits);
+      ASSERT_TRUE(read) << read.error().to_string();
+      ASSERT_EQ(read->size(), 1U) << from;
+      EXPECT_EQ(read->front().info.first, Offset(from <= 5 ? 5 : 9));
+      EXPECT_EQ(read->front().info.epoch, LeaderEpoch(from <= 5 ? 5 : 9));
+    }
+  }
+}
+
 TEST(SegmentStore, threads_may_work_on_a_log_at_once) {
   check_that_threads_may_work_on_a_log_at_once<StoreRig>();
 }
