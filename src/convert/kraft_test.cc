@@ -122,8 +122,8 @@ TEST_F(Kraft, topics_keep_their_settings_and_the_cluster_its_defaults) {
                     {"polylog.layout", kafka_layout}}))
       << "how long it keeps its records stood in Kafka's server.properties";
   EXPECT_TRUE(noted("unless --set log.retention.hours=N says it now: kept"));
-  EXPECT_TRUE(noted("topic kept: the setting from.the.future = x is left out"));
-  EXPECT_TRUE(noted("topic kept: the setting remote.storage.enable = true is left out"));
+  EXPECT_TRUE(noted("topic kept: the setting from.the.future = x ("));
+  EXPECT_TRUE(noted("topic kept: the setting remote.storage.enable = true ("));
   EXPECT_EQ(topics["compacted"].configs,
             (Values{{"cleanup.policy", "compact"}, {"polylog.layout", kafka_layout}}));
   EXPECT_EQ(topics["stray"].configs.at(suspended), "true");
@@ -172,7 +172,7 @@ TEST_F(Kraft, without_a_metadata_log_all_is_kept) {
   ASSERT_TRUE(disk->remove_directory(log));
   EXPECT_EQ(converted_topics(options(kafka, target, Layout::kafka))["t"].configs.at(suspended),
             "true");
-  EXPECT_TRUE(noted("no metadata log"));
+  EXPECT_TRUE(noted("there is no __cluster_metadata-0 in " + kafka));
 }
 
 TEST_F(Kraft, a_metadata_log_in_a_directory_of_its_own_is_named) {
@@ -228,7 +228,8 @@ TEST_F(Kraft, a_torn_end_is_left_out_and_damage_before_it_ends_it) {
     const auto read = read_log();
     ASSERT_TRUE(read) << read.error().to_string();
     EXPECT_EQ((*read)->topics().size(), 2U);
-    EXPECT_EQ(said.size(), 1U) << cut;
+    const bool zeros = third.size() - cut < 8;  // of its offset: as in space that was reserved
+    EXPECT_EQ(said.size(), zeros ? 0U : 1U) << cut;
   }
   put_file(first_segment, joined({first, Bytes(5000, 0)}));
   ASSERT_TRUE(read_log());
