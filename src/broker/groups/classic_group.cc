@@ -36,6 +36,20 @@ void refuse(const JoinDone& done, GroupError error, std::string member_id) {
   done(std::move(result));
 }
 
+std::size_t bytes_of(const std::vector<Protocol>& protocols) {
+  std::size_t bytes = 0;
+  for (const Protocol& protocol : protocols) {
+    bytes += protocol.name.size() + protocol.metadata.size();
+  }
+  return bytes;
+}
+
+std::size_t bytes_of(const std::vector<std::pair<std::string, Bytes>>& assignments) {
+  std::size_t bytes = 0;
+  for (const auto& [member, assignment] : assignments) bytes += assignment.size();
+  return bytes;
+}
+
 void refuse(const SyncDone& done, GroupError error) {
   SyncResult result;
   result.error = error;
@@ -114,6 +128,16 @@ bool ClassicGroup::accepts_one_more(const JoinRequest& request) const {
   return true;
 }
 
+bool ClassicGroup::has_room_for(const JoinRequest& request) const {
+  std::size_t bytes = bytes_of(request.protocols);
+  for (const auto& its : members_) {
+    const bool same = its->id == request.member_id ||
+                      (request.instance_id && its->instance_id == request.instance_id);
+    if (!same) bytes += bytes_of(its->protocols);
+  }
+  return bytes <= limits_.bytes_max;
+}
+
 // One protocol at least that all members have, of one type.
 bool ClassicGroup::supports(const JoinRequest& request) const {
   if (members_.empty()) return !request.protocol_type.empty() && !request.protocols.empty();
@@ -129,7 +153,7 @@ void ClassicGroup::join(JoinRequest request, JoinDone done, GroupEvent event) {
   if (state_ == State::dead) {
     return refuse(done, GroupError::coordinator_not_available, request.member_id);
   }
-  if (!accepts_one_more(request)) {
+  if (!accepts_one_more(request) || !has_room_for(request)) {
     pending_.erase(request.member_id);
     return refuse(done, GroupError::group_max_size_reached, "");
   }
@@ -293,6 +317,9 @@ void ClassicGroup::sync(SyncRequest request, SyncDone done, GroupEvent event) {
   Member& its = *member(request.member_id);
   if (state_ == State::preparing_rebalance) {
     return refuse(done, GroupError::rebalance_in_progress);
+  }
+  if (bytes_of(request.assignments) > limits_.bytes_max) {
+    return refuse(done, GroupError::group_max_size_reached);
   }
   touch(its, event.now);
   its.sync_pending = false;

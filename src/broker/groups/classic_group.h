@@ -18,6 +18,9 @@ namespace polylog::broker::groups {
 struct ClassicLimits {
   std::int64_t initial_rebalance_delay_ms = 3000;
   std::size_t members_max = SIZE_MAX;
+  // Of the metadata that all members bring, and of the assignments of a generation: both have to
+  // fit into one record.
+  std::size_t bytes_max = SIZE_MAX;
   // How long a new member's first join may be parked: it has no id yet to be missed by.
   std::int64_t new_member_join_ms = 300'000;
 };
@@ -108,6 +111,7 @@ class ClassicGroup final : public Group {
   GroupError check_member(const std::string& member_id,
                           const std::optional<std::string>& instance_id) const;
   bool accepts_one_more(const JoinRequest& request) const;
+  bool has_room_for(const JoinRequest& request) const;
   bool supports(const JoinRequest& request) const;
   Member* member(const std::string& member_id);
 

@@ -350,6 +350,27 @@ TEST(ClassicGroup, a_group_can_be_full) {
   EXPECT_FALSE(*rig.join());
 }
 
+TEST(ClassicGroup, what_fits_into_no_record_is_refused_before_it_does_harm) {
+  ClassicRig rig;
+  const std::size_t each = rig.join_request().protocols[0].metadata.size() + 5;  // and "range"
+  const auto ids = rig.stable(2);
+  rig.limits.bytes_max = 2 * each;
+  EXPECT_EQ((*rig.join())->error, group_max_size_reached);
+  EXPECT_EQ(rig.group->state(), ClassicGroup::State::stable);
+  JoinRequest larger = rig.join_request(ids[1]);
+  larger.protocols[0].metadata.push_back(0);
+  EXPECT_EQ((*rig.join(larger))->error, group_max_size_reached);
+  EXPECT_EQ(rig.beat(ids[1], 1), none) << "it goes on with what it has";
+
+  const auto again = rig.join(ids[0]);
+  const auto too = rig.join(ids[1]);
+  ASSERT_TRUE(*again && *too);
+  rig.limits.bytes_max = 20;  // "assigned to ID" is longer
+  EXPECT_EQ((*rig.sync(ids[0], 2, ids))->error, group_max_size_reached);
+  rig.limits.bytes_max = 1000;
+  EXPECT_EQ((*rig.sync(ids[0], 2, ids))->error, none);
+}
+
 TEST(ClassicGroup, a_join_sent_twice_leaves_nobody_waiting) {
   ClassicRig rig;
   const auto ids = rig.stable(2);
@@ -560,6 +581,22 @@ TEST(StaticMember, that_joins_during_completion_begins_the_rebalance_anew) {
   const auto all = rig.settle({leader, back});
   EXPECT_EQ(assignment_of(rig.sync((*back)->member_id, rig.group->generation())),
             "assigned to " + (*back)->member_id);
+}
+
+TEST(StaticMember, that_waits_for_nothing_does_not_keep_the_broker_busy) {
+  ClassicRig rig;
+  const auto dynamic = rig.join();
+  JoinRequest request = static_request(rig);
+  request.session_timeout_ms = 300'000;
+  request.rebalance_timeout_ms = 0;
+  const auto lasting = rig.join(request);
+  rig.pass(1);
+  const auto ids = rig.settle({dynamic, lasting});
+  rig.leave((*dynamic)->member_id);
+  rig.pass(299'000);  // which counts how often the group is looked at
+  EXPECT_EQ(rig.group->members_count(), 1U);
+  rig.pass(2'000);
+  EXPECT_TRUE(rig.group->empty());
 }
 
 TEST(StaticMember, stays_through_a_rebalance_it_misses_until_its_session_ends) {

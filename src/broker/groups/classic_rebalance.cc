@@ -7,6 +7,12 @@
 // How a classic group comes to its next generation: the phases of a rebalance and the timers that
 // end them.
 namespace polylog::broker::groups {
+namespace {
+
+// A client may ask for a rebalance timeout of nothing.
+constexpr std::int64_t again_ms_min = 1000;
+
+}  // namespace
 
 void ClassicGroup::enter(State state, Now now) {
   previous_ = state_;
@@ -98,7 +104,7 @@ void ClassicGroup::complete_join(GroupEvent event) {
   for (const std::string& id : absent) remove(id);
   // Static members alone are left and none of them is here: their sessions decide.
   if (!members_.empty() && !elect_joined_leader()) {
-    join_deadline_ms_ = event.now.steady_ms + rebalance_timeout_ms();
+    join_deadline_ms_ = event.now.steady_ms + std::max(rebalance_timeout_ms(), again_ms_min);
     due(*join_deadline_ms_);
     return;
   }

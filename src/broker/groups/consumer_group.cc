@@ -79,6 +79,13 @@ Refusal check(const ConsumerHeartbeat& request, const ConsumerLimits& limits) {
   if (request.member_epoch == 0) {
     if (Refusal why = check_join(request)) return why;
   }
+  std::size_t bytes = 0;
+  for (const std::string& topic : request.topics.value_or(std::vector<std::string>())) {
+    bytes += topic.size();
+  }
+  if (bytes > limits.subscription_bytes_max) {
+    return refusal(GroupError::invalid_request, "it subscribes to too many topics");
+  }
   if (request.expression && too_long(*request.expression)) {
     return refusal(GroupError::invalid_regular_expression, "longer than 32767 bytes");
   }

@@ -24,7 +24,8 @@ struct ConsumerLimits {
   std::int32_t session_timeout_ms = 45'000;
   std::int32_t heartbeat_interval_ms = 5'000;
   std::size_t members_max = SIZE_MAX;
-  std::int64_t assignment_interval_ms = 1'000;  // between two target assignments; 0: none
+  std::size_t subscription_bytes_max = SIZE_MAX;  // of one member: it has to fit into a record
+  std::int64_t assignment_interval_ms = 1'000;    // between two target assignments; 0: none
   std::int64_t regex_refresh_interval_ms = 600'000;
   std::int64_t regex_pause_ms = 1'000;  // between two looks at all topics
   // What members may ask for; the first is for those who do not. REQUIRES: find_assignor() knows

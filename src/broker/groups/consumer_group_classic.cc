@@ -113,7 +113,11 @@ void ConsumerGroup::join(JoinRequest request, JoinDone done, GroupEvent event) {
     done(std::move(result));
   };
   if (!limits_.classic_members) return refuse(GroupError::inconsistent_group_protocol);
-  if (full_for(result.member_id)) return refuse(GroupError::group_max_size_reached);
+  std::size_t bytes = 0;
+  for (const Protocol& protocol : request.protocols) bytes += protocol.metadata.size();
+  if (full_for(result.member_id) || bytes > limits_.subscription_bytes_max / 2) {
+    return refuse(GroupError::group_max_size_reached);
+  }
   if (!supports(request)) return refuse(GroupError::inconsistent_group_protocol);
   if (request.must_know_id && request.member_id.empty() && !request.instance_id) {
     return refuse(GroupError::member_id_required);

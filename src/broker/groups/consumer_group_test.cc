@@ -371,6 +371,30 @@ TEST_F(ConsumerGroupTest, standalone_commits_are_for_empty_groups) {
   EXPECT_EQ(group->check_delete(), GroupError::non_empty_group);
 }
 
+// Kafka counts from the commit, so that who read a quiet topic for long loses its place by leaving.
+TEST_F(ConsumerGroupTest, offsets_count_from_when_the_last_member_left) {
+  EXPECT_EQ(group->expiry().rule, OffsetExpiry::Rule::by_commit) << "nobody was ever in it";
+  join("m1", {"a"});
+  advance(20'000);
+  EXPECT_EQ(group->expiry().rule, OffsetExpiry::Rule::by_commit);
+  beat("m1", leave_epoch);
+  const std::int64_t then = now.wall_ms;
+  advance(1'000'000);
+  const auto counts_from_then = [&](const ConsumerGroup& its) {
+    EXPECT_EQ(its.expiry().rule, OffsetExpiry::Rule::by_emptiness);
+    EXPECT_EQ(its.expiry().empty_since_ms, then);
+  };
+  counts_from_then(*group);
+  counts_from_then(*loaded(log));
+  counts_from_then(*loaded(snapshot_of(*group)));
+}
+
+TEST_F(ConsumerGroupTest, a_subscription_that_fits_into_no_record_is_refused) {
+  limits.subscription_bytes_max = 10;
+  EXPECT_EQ(join("m1", {"a", "0123456789"}).error, GroupError::invalid_request);
+  EXPECT_EQ(join("m1", {"a", "012345678"}).error, GroupError::none);
+}
+
 TEST_F(ConsumerGroupTest, fetches_are_checked_against_the_epoch) {
   join("m1", {"a"});
   FetchOffsetsRequest request;

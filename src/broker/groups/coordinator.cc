@@ -49,6 +49,7 @@ Coordinator::Impl::Impl(Broker& broker_in, Report report_in)
       consumer_limits(consumer_limits_of(settings)) {
   classic_limits.initial_rebalance_delay_ms = settings.initial_rebalance_delay_ms;
   classic_limits.members_max = static_cast<std::size_t>(settings.members_max);
+  classic_limits.bytes_max = record_bytes_max(settings) / 2;
 }
 
 Coordinator::Impl::~Impl() = default;

@@ -30,8 +30,14 @@ std::optional<std::int32_t> own_ms(const Broker& broker, const std::string& grou
 
 }  // namespace
 
+// A record has to fit into a segment, with room for what is around it.
+std::size_t record_bytes_max(const GroupSettings& settings) {
+  return static_cast<std::size_t>(settings.offsets_segment_bytes) / 5 * 4;
+}
+
 ConsumerLimits consumer_limits_of(const GroupSettings& settings) {
   ConsumerLimits limits;
+  limits.subscription_bytes_max = record_bytes_max(settings);
   limits.session_timeout_ms = static_cast<std::int32_t>(settings.consumer_session_timeout_ms);
   limits.heartbeat_interval_ms = static_cast<std::int32_t>(settings.consumer_heartbeat_interval_ms);
   limits.members_max = static_cast<std::size_t>(settings.consumer_members_max);

@@ -93,6 +93,7 @@ struct Coordinator::Impl : std::enable_shared_from_this<Coordinator::Impl> {
 };
 
 // The limits that the settings ask for (coordinator_consumer.cc).
+std::size_t record_bytes_max(const GroupSettings& settings);
 ConsumerLimits consumer_limits_of(const GroupSettings& settings);
 
 }  // namespace polylog::broker::groups

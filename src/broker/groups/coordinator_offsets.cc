@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "broker/groups/coordinator_impl.h"
@@ -120,7 +121,10 @@ void Coordinator::Impl::commit_to(Shard& shard, GroupEntry& entry, const CommitR
       offset.leader_epoch = asked.leader_epoch;
       offset.metadata = asked.metadata;
       offset.committed_ms = now_ms;
-      if (request.retention_ms >= 0) offset.expires_ms = now_ms + request.retention_ms;
+      // A client may ask for as long as its number can say.
+      if (request.retention_ms >= 0) {
+        offset.expires_ms = now_ms + std::min(request.retention_ms, INT64_MAX - now_ms);
+      }
       offset.topic_id = topic.id;
       entry.offsets.commit(topic.name, asked.partition, std::move(offset), shard.records());
       ++stats.commits;
