@@ -33,7 +33,8 @@ std::string framed(const std::string& body) {
 }
 
 // Answers a frame with itself. "hold" waits until a later "go" frees all that are held; "none"
-// has no answer; "close" closes; "drop" loses its slot; "big N" answers N bytes.
+// has no answer; "close" closes; "drop" loses its slot; "big N" answers N bytes; "mute N" mutes
+// the connection for N ms.
 class Echo : public FrameHandler {
  public:
   Async<void> on_frame(Slice frame, ResponseSlot slot) override {
@@ -46,6 +47,9 @@ class Echo : public FrameHandler {
       slot.close();
     } else if (text.starts_with("big ")) {
       answer(std::move(slot), std::string(std::stoul(text.substr(4)), 'b'));
+    } else if (text.starts_with("mute ")) {
+      slot.mute(std::stol(text.substr(5)));
+      answer(std::move(slot), text);
     } else if (text != "drop") {
       answer(std::move(slot), text);
     }
@@ -196,6 +200,42 @@ TEST_F(Serving, a_request_without_an_answer_is_left_out) {
   EXPECT_EQ(client.receive(), "b");
 }
 
+TEST_F(Serving, a_muted_connection_is_answered_and_not_heard_for_so_long) {
+  start();
+  Client client(listener_->port());
+  const auto begun = std::chrono::steady_clock::now();
+  const auto passed = [&] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                                 begun);
+  };
+  // What was sent along with the request that mutes waits as what comes later does.
+  client.send(framed("mute 400") + framed("with it"));
+  EXPECT_EQ(client.receive(), "mute 400");
+  EXPECT_LT(passed(), std::chrono::milliseconds(300)) << "its own answer leaves at once";
+  client.send(framed("later"));
+  EXPECT_EQ(client.receive(), "with it");
+  EXPECT_GE(passed(), std::chrono::milliseconds(395));
+  EXPECT_EQ(client.receive(), "later");
+  Client other(listener_->port());
+  client.send(framed("mute 60000"));
+  EXPECT_EQ(client.receive(), "mute 60000");
+  other.send(framed("free"));
+  EXPECT_EQ(other.receive(), "free") << "others are not meant";
+}
+
+TEST_F(Serving, a_mute_holds_up_what_would_free_earlier_answers) {
+  start();
+  Client client(listener_->port());
+  const auto begun = std::chrono::steady_clock::now();
+  client.send(framed("hold") + framed("mute 300"));
+  EXPECT_FALSE(client.readable_within(50)) << "answers keep their order";
+  client.send(framed("go"));
+  EXPECT_EQ(client.receive(), "held1");
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(295));
+  EXPECT_EQ(client.receive(), "mute 300");
+  EXPECT_EQ(client.receive(), "go");
+}
+
 TEST_F(Serving, a_slow_dribble_is_one_request) {
   start();
   Client client(listener_->port());
@@ -235,10 +275,9 @@ TEST_F(Serving, a_lost_answer_closes_the_connection) {
 
 TEST_F(Serving, an_oversized_or_foreign_frame_closes_the_connection) {
   start();
-  for (const std::string& bytes : {std::string("\x7f\xff\xff\xff", 4),
-                                   std::string("\xff\xff\xff\xfe", 4),
-                                   std::string("GET / HTTP/1.1\r\n\r\n"),
-                                   std::string("\x16\x03\x01\x02\x00\x01\x00", 7)}) {
+  for (const std::string& bytes :
+       {std::string("\x7f\xff\xff\xff", 4), std::string("\xff\xff\xff\xfe", 4),
+        std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01\x02\x00\x01\x00", 7)}) {
     Client client(listener_->port());
     client.send(bytes);
     EXPECT_EQ(client.receive(), "");
@@ -387,8 +426,8 @@ TEST(HostPort, forms) {
   EXPECT_EQ(parse_host_port("localhost:9092")->port, 9092);
   EXPECT_EQ(parse_host_port("[::1]:1")->host, "::1");
   EXPECT_EQ(parse_host_port(":80")->host, "");
-  for (const std::string bad : {"localhost", "localhost:", "localhost:65536", "localhost:9x",
-                                "::1:9092", "a:-1"}) {
+  for (const std::string bad :
+       {"localhost", "localhost:", "localhost:65536", "localhost:9x", "::1:9092", "a:-1"}) {
     EXPECT_FALSE(parse_host_port(bad)) << bad;
   }
 }
