@@ -57,6 +57,10 @@ std::int64_t Context::deadline_in_ms(std::int64_t ms) const {
   return broker.clock().steady_ns() + std::max<std::int64_t>(ms, 0) * 1'000'000;
 }
 
+std::int64_t Context::last_start_ns(std::int32_t timeout_ms) const {
+  return timeout_ms > 0 ? deadline_in_ms(timeout_ms) : INT64_MAX;
+}
+
 bool is_internal_topic(const std::string& name) {
   return name == "__consumer_offsets" || name == "__transaction_state" ||
          name == "__share_group_state";

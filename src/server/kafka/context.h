@@ -58,6 +58,9 @@ struct Context {
   std::int32_t advertised_port(const Peer& peer) const;
   std::int64_t now_ms() const { return broker.clock().now().value(); }
   std::int64_t deadline_in_ms(std::int64_t ms) const;
+  // Of an administrator's request: no part of it begins later. A timeout of 0 or less is none.
+  std::int64_t last_start_ns(std::int32_t timeout_ms) const;
+  bool passed(std::int64_t deadline_ns) const { return broker.clock().steady_ns() >= deadline_ns; }
 
  private:
   std::map<ErrorCode, Counter*> error_counters_;

@@ -131,6 +131,7 @@ Async<void> create_topics(Context& context, ClientPtr, Call call, Reply reply) {
   std::map<std::string, int> times_named;
   for (const Asked& asked : request->topics) ++times_named[asked.name];
 
+  const std::int64_t last_start_ns = context.last_start_ns(request->timeout_ms);
   constexpr std::int16_t throttled_from = 6;
   MutationQuota quota(context, reply, call.version >= throttled_from);
   CreateTopicsResponse response;
@@ -142,6 +143,8 @@ Async<void> create_topics(Context& context, ClientPtr, Call call, Reply reply) {
     if (times > 1) {
       refuse(context, answer, ErrorCode::invalid_request, "Duplicate topic name.");
       times = 0;
+    } else if (context.passed(last_start_ns)) {
+      refuse(context, answer, ErrorCode::request_timed_out, "the request's time was up before");
     } else {
       co_await create(context, quota, asked, request->validate_only, answer);
     }

@@ -93,6 +93,7 @@ Async<void> delete_topics(Context& context, ClientPtr, Call call, Reply reply) {
     resolve(context, asked, answer);
     ++times[{answer.name, answer.topic_id}];
   }
+  const std::int64_t last_start_ns = context.last_start_ns(request->timeout_ms);
   constexpr std::int16_t throttled_from = 5;
   MutationQuota quota(context, reply, call.version >= throttled_from);
   DeleteTopicsResponse response;
@@ -103,6 +104,8 @@ Async<void> delete_topics(Context& context, ClientPtr, Call call, Reply reply) {
     if (count > 1) {
       refuse(context, answer, ErrorCode::invalid_request, "the topic is named more than once");
       count = 0;
+    } else if (answer.error_code == 0 && context.passed(last_start_ns)) {
+      refuse(context, answer, ErrorCode::request_timed_out, "the request's time was up before");
     } else if (answer.error_code == 0) {
       co_await remove(context, quota, answer);
     }

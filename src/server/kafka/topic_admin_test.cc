@@ -19,6 +19,8 @@
 #include "protocol/kafka/describe_topic_partitions_response.h"
 #include "protocol/kafka/elect_leaders_request.h"
 #include "protocol/kafka/elect_leaders_response.h"
+#include "protocol/kafka/find_coordinator_request.h"
+#include "protocol/kafka/find_coordinator_response.h"
 #include "protocol/kafka/list_offsets_request.h"
 #include "protocol/kafka/list_offsets_response.h"
 #include "protocol/kafka/list_partition_reassignments_request.h"
@@ -433,6 +435,16 @@ TEST_P(TopicAdmin, internal_topics_are_not_the_clients_to_make_or_to_delete) {
     topic.replication_factor = 1;
     EXPECT_EQ(client.ask<CreateTopicsResponse>(create, 7).topics.at(0).error_code, 42) << name;
   }
+  {
+    FindCoordinatorRequest find;
+    find.key = "g";
+    EXPECT_EQ(client.ask<FindCoordinatorResponse>(find, 1).error_code, 0);
+    EXPECT_EQ(grow("__consumer_offsets", 100), 17) << "where a group is follows from their number";
+    EXPECT_EQ(partitions({"__consumer_offsets"}), (Counts{{"__consumer_offsets", 50}}));
+    DeleteTopicsRequest remove;
+    remove.topics.emplace_back().name = "__consumer_offsets";
+    EXPECT_EQ(client.ask<DeleteTopicsResponse>(remove, 6).responses.at(0).error_code, 17);
+  }
   bool made = false;
   rig.on_reactor([&] { made = rig.broker().find("__share_group_state") != nullptr; });
   EXPECT_FALSE(made);
@@ -499,6 +511,42 @@ TEST_P(TopicAdmin, creation_answers_with_what_was_made) {
   request.topics[0].assignments[0].partition_index = 2;
   request.topics[0].assignments[0].broker_ids = {1, 7};
   EXPECT_EQ(client.ask<CreateTopicsResponse>(request, 7).topics.at(0).error_code, 39);
+}
+
+TEST_P(TopicAdmin, what_a_requests_time_does_not_reach_is_told_so_and_not_done) {
+  CreateTopicsRequest create;
+  DeleteTopicsRequest remove;
+  Values names;
+  for (int i = 0; i < 60; ++i) {
+    names.push_back("t" + std::to_string(i));
+    auto& topic = create.topics.emplace_back();
+    topic.name = names.back();
+    topic.num_partitions = 1;
+    topic.replication_factor = 1;
+    remove.topics.emplace_back().name = names.back();
+  }
+  create.timeout_ms = 1;
+  const auto made = client.ask<CreateTopicsResponse>(create, 7).topics;
+  Counts expected;
+  for (const auto& topic : made) {
+    EXPECT_TRUE(topic.error_code == 0 || topic.error_code == 7) << topic.error_code;
+    if (topic.error_code == 0) expected[topic.name] = 1;
+  }
+  EXPECT_EQ(made.back().error_code, 7) << "60 topics in a millisecond";
+  EXPECT_EQ(partitions(names), expected);
+
+  // 0 is no time limit.
+  create.timeout_ms = 0;
+  for (const auto& topic : client.ask<CreateTopicsResponse>(create, 7).topics) {
+    EXPECT_EQ(topic.error_code, expected.contains(topic.name) ? 36 : 0) << topic.name;
+  }
+  remove.timeout_ms = 1;
+  std::size_t gone = 0;
+  for (const auto& topic : client.ask<DeleteTopicsResponse>(remove, 6).responses) {
+    EXPECT_TRUE(topic.error_code == 0 || topic.error_code == 7) << topic.error_code;
+    gone += topic.error_code == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(partitions(names).size(), names.size() - gone);
 }
 
 TEST_P(TopicAdmin, a_count_of_minus_1_means_the_brokers_default) {
