@@ -30,6 +30,8 @@ HEAP = "1g"
 OPEN_FILES = min(200_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 LAYOUTS = ("kafka", "rocketmq", "segment")
 IDEAL_FILE_MIB = 1024
+# The files beside a partition's log are made in the background.
+SETTLE_SECONDS_EACH, SETTLE_SECONDS_MAX = 0.001, 4.0
 
 
 def polylog_settings():
@@ -120,6 +122,7 @@ class KafkaSpeaking(Contestant):
         if partitions > 1:
             loads.over_the_wire("kafka", self.one.address, topic, loads.Load(
                 "rounds", partitions, record_bytes=16, rounds=1, seconds=120))
+            time.sleep(min(SETTLE_SECONDS_MAX, partitions * SETTLE_SECONDS_EACH))
         return topic
 
     def drop(self, mode, topic):
