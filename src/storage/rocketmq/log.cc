@@ -83,11 +83,6 @@ void SharedLog::fail_log() {
   failed_ = true;
 }
 
-void SharedLog::fact_noted() {
-  facts_dirty_ = true;
-  ++facts_noted_;
-}
-
 // The layout's bytes don't carry epochs: where this one begins is noted before its first record.
 Result<void> SharedLog::begin_epoch(LeaderEpoch epoch) {
   const std::lock_guard lock(mutex_);
@@ -102,7 +97,7 @@ Result<void> SharedLog::begin_epoch(LeaderEpoch epoch) {
   EpochList epochs = epochs_;
   if (epochs.assign(entry.epoch, entry.start)) {
     POLYLOG_TRY(sidecar_->epoch_start(sidecar_id_, entry));
-    fact_noted();
+    facts_dirty_ = true;
     epochs_ = std::move(epochs);
   }
   epoch_ = epoch;
@@ -340,7 +335,7 @@ std::shared_ptr<Queue> SharedLog::queue_for(std::string_view stored_topic, std::
     removed_.erase(removed);
   }
   // Without room for the note the next start finds the queue as this one did.
-  if (sidecar_->queue(id, note)) fact_noted();
+  if (sidecar_->queue(id, note)) facts_dirty_ = true;
   topics_dirty_ = true;
   return make_queue(id, std::string(stored_topic), note);
 }
@@ -383,7 +378,7 @@ Result<std::shared_ptr<Queue>> SharedLog::create(const TopicPartition& id,
   // Whatever the log holds under that name up to here was another topic's. What is staged is not.
   note.birth = written_end_;
   POLYLOG_TRY(sidecar_->queue(id, note));
-  fact_noted();
+  facts_dirty_ = true;
   topics_dirty_ = true;
   removed_.erase(id);
   return make_queue(id, std::move(name), note);

@@ -128,14 +128,13 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   };
   struct Round {  // a sync round under way
     std::vector<std::pair<CommitFilePtr, RoundFile>> files;
-    bool directory = false, facts = false;
+    Sidecar::Extent facts;  // as far as it covers them
   };
   Result<void> check_usable() const;
   Result<void> write_staged_locked();
   void drop_staged();
   Result<void> roll();
   Result<void> add_file(std::int64_t base);
-  void fact_noted();
   Result<void> undo_write(CommitFile& file, std::size_t bytes);
   void note_written(Queue& queue, CommitFile& file, ByteView frames);
   // Notes one message in its queue and in the key index: the same at append and at recovery.
@@ -176,7 +175,7 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   Result<void> write_checkpoint(const RecoveryPoint& point);
   Result<void> save_progress();  // flush_mutex_ held
   SidecarState sidecar_state() const;
-  Result<void> rewrite_sidecar(bool clean);
+  Result<void> rewrite_sidecar(bool clean);  // sync_mutex_ held
   Result<void> secure_facts();
   Result<void> sync_volume();
   void fail_log();
@@ -219,9 +218,9 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   std::uint64_t next_ticket_ = 1;
   std::atomic<std::uint32_t> sidecar_id_{0};  // settled() reads it without a lock
   std::vector<FileIdentity> marks_;
+  bool epochs_lost_ = false;  // nothing is known of those before epochs_ begins
   bool directory_dirty_ = false;
-  bool facts_dirty_ = false;       // the sidecar has facts that no sync has covered
-  std::uint64_t facts_noted_ = 0;  // so many since the start
+  bool facts_dirty_ = false;  // the sidecar has facts that no sync has covered
   // A write that nobody waited for took with it what others had staged.
   std::optional<Error> lost_;
   bool topics_dirty_ = false;            // config/topics.json is behind

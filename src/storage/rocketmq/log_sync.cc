@@ -55,12 +55,11 @@ bool SharedLog::capture_round(DirtyLog& out) {
   Round round;
   capture_files(out, round);
   if (std::exchange(facts_dirty_, false)) {
-    round.facts = true;
-    out.files.push_back(sidecar_->file());
+    round.facts = sidecar_->extent();
+    out.files.push_back(round.facts.file);
     out.directories.push_back(setup_.sidecar_directory);
   }
   if (std::exchange(directory_dirty_, false)) {
-    round.directory = true;
     out.directories.push_back(commit_log_.directory());
   }
   if (out.files.empty() && out.directories.empty()) return false;
@@ -88,24 +87,25 @@ Result<void> SharedLog::secure_facts() {
   {
     const std::lock_guard lock(mutex_);
     if (!facts_dirty_ || !sidecar_->silent()) return {};
+    facts_dirty_ = false;  // those that come from here on are for a round to cover
   }
-  if (auto rewritten = rewrite_sidecar(false); !rewritten) {
-    return fail(Errc::no_space, rewritten.error().to_string());
-  }
+  auto rewritten = rewrite_sidecar(false);
+  if (rewritten) return {};
   const std::lock_guard lock(mutex_);
-  facts_dirty_ = false;
-  return {};
+  facts_dirty_ = true;
+  return fail(Errc::no_space, rewritten.error().to_string());
 }
 
 void SharedLog::settled(const DirtyLog& done, bool synced) {
   const std::lock_guard settle_lock(settle_mutex_);
   std::vector<RoundFile> files;
   LogPosition durable;
+  Round round;
   {
     const std::lock_guard lock(mutex_);
     const auto found = rounds_.find(done.ticket);
     POLYLOG_ASSERT(found != rounds_.end());
-    Round round = std::move(found->second);
+    round = std::move(found->second);
     rounds_.erase(found);
     if (!synced) {
       failed_ = true;
@@ -126,6 +126,7 @@ void SharedLog::settled(const DirtyLog& done, bool synced) {
       files.push_back(std::move(entry));
     }
   }
+  if (round.facts.file != nullptr) sidecar_->covered(round.facts);
   sidecar_->round(sidecar_id_, durable, files);
 }
 
@@ -630,9 +631,13 @@ SidecarState SharedLog::sidecar_state() const {
   SidecarState state;
   state.marks = marks_;
   LogNote note;
+  note.id = sidecar_id_;
   note.durable = LogPosition(durable_end_);
-  note.announced = std::max({epoch_, epochs_.latest(), announced_before_});
+  // Whoever opens the log begins the next epoch; it must not be begun a second time for other
+  // records, even if a power cut takes every record of it.
+  note.announced = std::max({epoch_, epochs_.latest() + 1, announced_before_ + 1});
   note.epochs = epochs_.entries();
+  note.epochs_lost = epochs_lost_;
   for (const CommitFilePtr& file : commit_log_.files()) {
     FileNote& entry = note.files[file->base];
     entry.inode = file->inode;
@@ -652,24 +657,19 @@ SidecarState SharedLog::sidecar_state() const {
   return state;
 }
 
-// Facts that are noted while it is being written would go down with the old file: then it is
-// written once more.
 Result<void> SharedLog::rewrite_sidecar(bool clean) {
-  for (;;) {
-    SidecarState state;
-    std::uint64_t facts = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      state = sidecar_state();
-      state.clean = clean;
-      facts = facts_noted_;
-      state.logs.begin()->second.recovery = clean ? capture_point() : last_point_;
-    }
-    POLYLOG_TRY(sidecar_->rewrite(state));
-    sidecar_id_ = state.logs.begin()->second.id;
+  // What is noted from here on goes into the new file, whether the state has it or not.
+  sidecar_->begin_rewrite();
+  SidecarState state;
+  {
     const std::lock_guard lock(mutex_);
-    if (facts == facts_noted_) return {};
+    state = sidecar_state();
+    state.logs.begin()->second.recovery = clean ? capture_point() : last_point_;
   }
+  state.clean = clean;
+  POLYLOG_TRY(sidecar_->rewrite(state));
+  sidecar_id_ = state.logs.begin()->second.id;
+  return {};
 }
 
 Result<void> SharedLog::close() {
@@ -692,7 +692,10 @@ Result<void> SharedLog::close() {
     POLYLOG_ASSERT(with_pending_.empty() && rounds_.empty());
     closed_ = true;
   }
-  POLYLOG_TRY(rewrite_sidecar(true));
+  {
+    const std::lock_guard sync_lock(sync_mutex_);
+    POLYLOG_TRY(rewrite_sidecar(true));
+  }
   // The mark of an orderly stop, the original's too, is that this file is gone.
   const std::string abort = fs::join(setup_.directory, stored::abort_file);
   if (fs::exists(fs_, abort)) POLYLOG_TRY(fs_.remove(abort));

@@ -92,9 +92,10 @@ class StoreOpening {
   }
 
   Result<void> judge_evidence() {
-    POLYLOG_ASSIGN(sidecar,
-                   Sidecar::open(fs_, fs::join(config_.sidecar_directory, sidecar_name), state_));
+    const std::string beside = fs::join(config_.sidecar_directory, sidecar_name);
+    POLYLOG_ASSIGN(sidecar, Sidecar::open(fs_, beside, state_));
     log_.sidecar_ = std::move(sidecar);
+    for (const std::string& line : state_.damage) report_.notes.push_back(beside + ": " + line);
     POLYLOG_ASSIGN(files, fs_.list(path(stored::commit_log_directory)));
     const bool abort = fs::exists(fs_, path(stored::abort_file));
     evidence_.clean = !abort;

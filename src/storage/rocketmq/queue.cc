@@ -110,6 +110,8 @@ EpochEnd Queue::end_of_epoch(LeaderEpoch epoch) const {
   LogPosition log_end;
   {
     const std::lock_guard lock(log_->mutex_);
+    const auto& known = log_->epochs_.entries();
+    if (log_->epochs_lost_ && !known.empty() && epoch < known.front().epoch) return {};
     log_end = LogPosition(log_->written_end_);
     end = log_->epochs_.end_of(epoch, log_end);
   }
@@ -123,7 +125,10 @@ LeaderEpoch Queue::first_epoch() const {
   const std::int64_t start = offsets().start.value();
   {
     const std::lock_guard lock(log_->mutex_);
-    if (start >= end_ || log_->epochs_.entries().size() <= 1) return log_->epochs_.latest();
+    const auto& known = log_->epochs_.entries();
+    const bool all_one = known.empty() || (known.size() == 1 && known.front().start.value() <=
+                                                                    log_->commit_log_.start());
+    if (start >= end_ || all_one) return log_->epochs_.latest();
   }
   const auto first = entries(start, 1, false);
   if (!first || first->empty()) return no_epoch;
@@ -180,7 +185,7 @@ std::uint64_t Queue::size_bytes() const {
 void Queue::configure(const LogConfig& config) {
   const std::lock_guard lock(log_->mutex_);
   note_.config = config;
-  if (log_->sidecar_->queue(id_, note_)) log_->fact_noted();
+  if (log_->sidecar_->queue(id_, note_)) log_->facts_dirty_ = true;
 }
 
 Result<void> Queue::advance_start(Offset start) {
@@ -263,7 +268,7 @@ Result<void> Queue::expire(Offset visible, Timestamp now) {
   if (start.value() <= start_locked()) return {};
   note_.start = start.value();
   // Not synced: worked out again after a crash.
-  if (log_->sidecar_->queue(id_, note_)) log_->fact_noted();
+  if (log_->sidecar_->queue(id_, note_)) log_->facts_dirty_ = true;
   return {};
 }
 

@@ -377,8 +377,8 @@ Result<std::optional<std::uint64_t>> LogRecovery::end_of_damage(const CommitFile
   POLYLOG_ASSIGN(bytes, read_some(file, from, end - from));
   const std::int64_t position = file.base + static_cast<std::int64_t>(from);
   if (being_erased(bytes, position)) return std::nullopt;
-  const bool one_record = begins_record(bytes, position) &&
-                          load_big<std::uint32_t>(bytes.data()) == bytes.size();
+  const bool one_record =
+      begins_record(bytes, position) && load_big<std::uint32_t>(bytes.data()) == bytes.size();
   const bool written =
       ((next || one_record) && arrived(bytes, from)) || mend_one_bit(bytes).has_value();
   return written ? std::optional(end) : std::nullopt;
@@ -598,7 +598,10 @@ Result<void> LogRecovery::finish() {
   for (auto& [id, note] : log_.removed_) note.birth = std::min(note.birth, end);
   if (evidence_.note != nullptr) {
     log_.epochs_ = EpochList(evidence_.note->epochs);
+    // One whose records are gone was begun all the same.
+    log_.announced_before_ = std::max(log_.announced_before_, log_.epochs_.latest());
     log_.epochs_.truncate_end(LogPosition(end));
+    log_.epochs_lost_ = evidence_.note->epochs_lost;
   }
   log_.epoch_ = log_.epochs_.latest();
   log_.unclean_ = !evidence_.clean;
