@@ -352,6 +352,40 @@ TEST_F(RocketmqEntryTest, nor_does_a_damaged_record) {
   }
 }
 
+TEST_F(RocketmqEntryTest, a_damaged_entry_costs_no_record) {
+  const std::string file = "/data/rocketmq/consumequeue/a/0/00000000000000000000";
+  const std::int64_t count = end("a");
+  const auto all = read("a").size();
+  ASSERT_EQ(static_cast<std::int64_t>(all), count);
+  const auto newest = queue("a")->offset_of_max_timestamp();
+  for (std::int64_t entry = 0; entry < count; ++entry) {
+    for (std::uint64_t bit = 0; bit < 96; bit += 5) {
+      SCOPED_TRACE("entry " + std::to_string(entry) + " bit " + std::to_string(bit));
+      const std::uint64_t byte = static_cast<std::uint64_t>(entry) * 20 + bit / 8;
+      disk->flip_bit(file, byte, bit % 8);
+      EXPECT_EQ(read("a").size(), all);
+      EXPECT_EQ(read("a", 300).size(), all) << "one by one";
+      const auto found = queue("a")->offset_of_max_timestamp();
+      ASSERT_TRUE(found && *found);
+      EXPECT_EQ((*found)->offset, (*newest)->offset);
+      disk->flip_bit(file, byte, bit % 8);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(RocketmqEntryTest, what_was_looked_for_in_vain_is_not_looked_for_again) {
+  ReadLimits limits;
+  limits.bytes_max = 1 << 20;
+  limits.end = queue("a")->offsets().end;
+  limits.wait = false;
+  EXPECT_TRUE(queue("a")->read(Offset(0), limits));
+  flip(0, body_at, 2);
+  EXPECT_EQ(queue("a")->read(Offset(0), limits).error().code, Errc::would_block);
+  EXPECT_EQ(read("a").size(), static_cast<std::size_t>(end("a")) - 1);
+  EXPECT_TRUE(queue("a")->read(Offset(0), limits));
+}
+
 TEST_F(RocketmqEntryTest, a_damaged_entry_moves_a_search_by_store_time_to_its_neighbour_at_most) {
   const std::string file = "/data/rocketmq/consumequeue/a/0/00000000000000000000";
   for (std::int64_t entry = 0; entry < end("a"); ++entry) {

@@ -292,15 +292,15 @@ Result<GetResult> MessageStore::get(std::string_view topic, std::int32_t queue_i
     }
     ++result.next_offset;
     if (entry.filler() || !filter.wants(entry.tags_code)) continue;
-    POLYLOG_ASSIGN(record, store_.shared_log()->record_at(entry.physical_offset));
+    POLYLOG_ASSIGN(record, queue->record_of(result.next_offset - 1, entry));
     if (!record) {
       removed = true;
       continue;
     }
     POLYLOG_ASSIGN(message, stored::parse(record->view()));
-    // The hash let it through; the text decides. A gap's entry names the message behind it.
-    if (message.queue_offset != result.next_offset - 1 || !filter.wants(message)) continue;
-    bytes += size;
+    // The hash let it through; the text decides.
+    if (!filter.wants(message)) continue;
+    bytes += record->size();
     result.messages.push_back(std::move(*record));
   }
   result.status = !result.messages.empty() ? GetStatus::found
@@ -348,7 +348,7 @@ Result<std::size_t> MessageStore::deliver_level(int level, Timestamp now) {
     for (const stored::QueueEntry& entry : entries) {
       const std::int64_t due = levels_.corrected_time(level, entry.tags_code, now.value());
       if (!entry.filler() && due > now.value()) return delivered;
-      POLYLOG_ASSIGN(record, store_.shared_log()->record_at(entry.physical_offset));
+      POLYLOG_ASSIGN(record, queue->record_of(offset, entry));
       if (record) {
         POLYLOG_ASSIGN(message, stored::parse(record->view()));
         POLYLOG_ASSIGN(done, deliver(message, level));

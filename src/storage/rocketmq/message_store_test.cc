@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "format/rocketmq/consume_queue.h"
 #include "format/rocketmq/names.h"
 #include "storage/rocketmq/store_rig.h"
 
@@ -117,6 +120,34 @@ TEST_F(RocketmqMessages, a_get_outside_the_queue_says_where_to_go_on) {
   EXPECT_EQ(status(0).next_offset, 1);
   EXPECT_EQ(messages->get("nowhere", 0, 0, 1, 1, TagFilter())->status,
             GetStatus::no_matched_logic_queue);
+}
+
+TEST_F(RocketmqMessages, an_entry_that_leads_elsewhere_gives_its_own_message_all_the_same) {
+  queue("other");
+  const std::string body(200, 'x');
+  Strings expected;
+  for (int i = 0; i < 8; ++i) {
+    expected.push_back(std::to_string(i) + body);
+    put(expected.back());
+    EXPECT_EQ(messages->put(make(std::to_string(i), "", "other")).status, PutStatus::put_ok);
+  }
+  ASSERT_TRUE(store->shared_log()->flush_entries());
+  const auto others = store->find_queue("other", 0)->entries(0, 8, true);
+  for (std::size_t i = 0; i < 8; ++i) {
+    // To the message of another queue with the same offset, and into the middle of nowhere.
+    std::array<std::uint8_t, stored::queue_entry_bytes> bytes{};
+    stored::encode_entry((*others)[i], bytes.data());
+    for (const std::size_t byte : {std::size_t{7}, std::size_t{6}, std::size_t{0}}) {
+      const std::string file = "/data/rocketmq/consumequeue/orders/0/00000000000000000000";
+      const auto before = *fs::read_file(*disk, file, 1 << 20);
+      disk->corrupt(file, i * bytes.size(), ByteView(bytes).first(12));
+      EXPECT_EQ(get("orders"), expected) << i;
+      disk->corrupt(file, 0, before);
+      disk->flip_bit(file, i * bytes.size() + byte, 2);
+      EXPECT_EQ(get("orders"), expected) << i << " byte " << byte;
+      disk->flip_bit(file, i * bytes.size() + byte, 2);
+    }
+  }
 }
 
 TEST_F(RocketmqMessages, an_id_finds_its_message) {

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t entries_per_read = 2048;
 constexpr std::size_t times_per_read = 256;
 constexpr std::int64_t believed_bytes_max = 64 * 1024;
+constexpr std::size_t mended_max = 4;  // in one read
 
 std::int64_t min_record_bytes() { return static_cast<std::int64_t>(stored::fixed_bytes_min); }
 
@@ -67,6 +68,7 @@ void Queue::cut_entries(std::int64_t end) {
   end_ = staged_end_ = end;
   first_ = std::min(first_, end);
   born_times_.cut(end);
+  lost_.erase(lost_.lower_bound(end), lost_.end());
 }
 
 Result<std::vector<Queue::Entry>> Queue::entries(std::int64_t from, std::size_t count,
@@ -321,6 +323,18 @@ Result<void> Queue::drop_repeated(std::int64_t from, std::vector<Entry>& found, 
   return {};
 }
 
+// One wrong bit is enough for a size beyond every limit: where it is large, the record is asked.
+Result<void> Queue::drop_oversized(std::vector<Entry>& found, bool wait) const {
+  for (Entry& entry : found) {
+    if (!entry.valid() || entry.filler() || entry.size <= believed_bytes_max) continue;
+    bool good = true;
+    const auto head = log_->read_bytes(entry.physical_offset, sizeof entry.size, wait, good);
+    if (!head && head.error().code != Errc::corrupt) return fail(head.error());
+    if (!head || load_big<std::int32_t>(head->data()) != entry.size) entry = stored::filler_entry;
+  }
+  return {};
+}
+
 Result<std::vector<Queue::Run>> Queue::plan_runs(std::int64_t from, OffsetRange range,
                                                  const ReadLimits& limits,
                                                  std::int64_t& next) const {
@@ -332,6 +346,7 @@ Result<std::vector<Queue::Run>> Queue::plan_runs(std::int64_t from, OffsetRange 
   POLYLOG_ASSIGN(found, entries(from, std::min(count, limits.records_max), limits.wait));
   next = from + static_cast<std::int64_t>(found.size());
   POLYLOG_TRY(drop_repeated(from, found, limits.wait));
+  POLYLOG_TRY(drop_oversized(found, limits.wait));
   const std::lock_guard lock(log_->mutex_);
   const std::int64_t file_bytes = log_->commit_log_.file_bytes();
   std::int64_t bytes = 0;
@@ -406,6 +421,13 @@ Result<void> Queue::read_parts(Run part, const ReadLimits& limits,
                                std::vector<Batch>& batches) const {
   for (;;) {
     POLYLOG_ASSIGN(batch, read_run(part, limits));
+    if (!batch && part.records > 1) {
+      // An entry with a wrong size, further on, is enough for that.
+      POLYLOG_ASSIGN(first, entries(part.offset, 1, limits.wait));
+      POLYLOG_ASSIGN(
+          alone, read_run({part.offset, part.position, first.front().size, 1, part.epoch}, limits));
+      batch = std::move(alone);
+    }
     std::int32_t taken = 1;
     if (batch) {
       taken = batch->info.records;
@@ -420,6 +442,41 @@ Result<void> Queue::read_parts(Run part, const ReadLimits& limits,
     part.offset += taken;
     part.records -= taken;
   }
+}
+
+// Of the offsets in [from, to) that no batch has, those that stand alone: an entry has no checksum,
+// and what it leads to no longer is all it costs.
+Result<void> Queue::add_missing(std::int64_t from, std::int64_t& to, const ReadLimits& limits,
+                                std::vector<Batch>& batches) const {
+  std::vector<std::int64_t> alone;
+  std::int64_t at = from;
+  for (const Batch& batch : batches) {
+    if (batch.info.first.value() == at + 1) alone.push_back(at);
+    at = batch.info.last.value() + 1;
+  }
+  if (to == at + 1) alone.push_back(at);
+  std::erase_if(alone, [this](std::int64_t offset) { return looked_for(offset); });
+  if (alone.empty()) return {};
+  if (!limits.wait) return fail(Errc::would_block, "a queue entry leads nowhere");
+  if (alone.size() > mended_max) alone.resize(mended_max);
+  for (const std::int64_t offset : alone) {
+    POLYLOG_ASSIGN(record, between_neighbours(offset));
+    if (!record) continue;
+    POLYLOG_ASSIGN(message, stored::parse(record->view()));
+    const auto behind = std::find_if(batches.begin(), batches.end(), [&](const Batch& other) {
+      return other.info.first.value() > offset;
+    });
+    batches.insert(behind, log_->as_batch(std::move(*record), message));
+  }
+  std::size_t bytes = 0, fitting = 0;
+  for (const Batch& batch : batches) {
+    bytes += batch.bytes.size();
+    if (bytes > limits.bytes_max && !(fitting == 0 && limits.first_whole)) break;
+    ++fitting;
+  }
+  if (fitting == 0 && !batches.empty()) to = from;  // over the limit
+  batches.resize(fitting);
+  return {};
 }
 
 Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
@@ -437,6 +494,7 @@ Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
     std::int64_t next = at;
     POLYLOG_ASSIGN(runs, plan_runs(at, range, limits, next));
     for (const Run& run : runs) POLYLOG_TRY(read_parts(run, limits, batches));
+    POLYLOG_TRY(add_missing(at, next, limits, batches));
     if (next == at) break;  // what comes next is over the limit
     at = next;
   }
@@ -445,9 +503,19 @@ Result<std::vector<Batch>> Queue::read(Offset from, ReadLimits limits) const {
 
 // --------------------------------------------------------------------------------------- times
 
-// When the message was made that an entry leads to. Nothing: it is damaged, or not the one at
-// `offset`.
+// When the message at `offset` was made, which `entry` leads to, or led to once. Nothing: it is
+// damaged, or there is none.
 Result<std::optional<std::int64_t>> Queue::born_at(std::int64_t offset, const Entry& entry) const {
+  POLYLOG_ASSIGN(born, born_by_entry(offset, entry));
+  if (born) return born;
+  POLYLOG_ASSIGN(record, between_neighbours(offset));
+  if (!record) return std::optional<std::int64_t>();
+  return std::optional(load_big<std::int64_t>(record->data() + stored::message_at::born_timestamp));
+}
+
+// Nothing: the entry leads elsewhere, or to damage.
+Result<std::optional<std::int64_t>> Queue::born_by_entry(std::int64_t offset,
+                                                         const Entry& entry) const {
   constexpr std::size_t head_bytes = stored::message_at::born_host;
   const auto size = static_cast<std::size_t>(std::max(entry.size, 0));
   if (!entry.valid() || entry.filler() || size < stored::fixed_bytes_min) {
@@ -547,8 +615,9 @@ Result<std::optional<TimedOffset>> Queue::offset_of_max_timestamp() const {
   if (found) return found;
   // Its message was damaged since its time was taken down: the largest of those that read.
   largest = no_timestamp.value();
-  POLYLOG_TRY(scan_block(range.start.value(), range.end.value(), INT64_MAX, largest)
-                  .map([](const auto&) {}));
+  POLYLOG_TRY(
+      scan_block(range.start.value(), range.end.value(), INT64_MAX, largest).map([](const auto&) {
+      }));
   if (largest == no_timestamp.value()) return std::optional<TimedOffset>();
   return offset_for_time(Timestamp(largest));
 }
@@ -556,8 +625,9 @@ Result<std::optional<TimedOffset>> Queue::offset_of_max_timestamp() const {
 Result<Offset> Queue::offset_by_store_time(Timestamp at, Bound bound) const {
   const OffsetRange range = offsets();
   POLYLOG_ASSIGN(found, narrow(range.start.value(), range.end.value(), [&](const Fact& fact) {
-    return bound == Bound::lower ? fact.stored < at.value() : fact.stored <= at.value();
-  }));
+                   return bound == Bound::lower ? fact.stored < at.value()
+                                                : fact.stored <= at.value();
+                 }));
   // What does not read says nothing; the next one that does speaks for it.
   if (bound == Bound::lower) return Offset(found.low);
   return Offset(std::max(found.low - 1, range.start.value()));

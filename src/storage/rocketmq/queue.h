@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,13 +60,16 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
 
   // Entries [from, from + count) as far as they are written, from memory or the files.
   Result<std::vector<Entry>> entries(std::int64_t from, std::size_t count, bool wait) const;
+  // The whole record at `offset`, which `entry` leads to, or led to once. Nothing: it does not
+  // read, or there is none. Waits for disk.
+  Result<std::optional<Slice>> record_of(std::int64_t offset, const Entry& entry) const;
+
+  // Raises the log start past what the topic's retention allows, below `visible` only.
+  Result<void> expire(Offset visible, Timestamp now);
 
   // Store-time lookups as RocketMQ has them (RocketMQ store format, "Read path"): the first entry
   // stored at or after `at`, the end when there is none; the last one stored at or before it, the
   // start when there is none. Equal times: the first, the last of them. Waits for disk.
-  // Raises the log start past what the topic's retention allows, below `visible` only.
-  Result<void> expire(Offset visible, Timestamp now);
-
   enum class Bound { lower, upper };
   Result<Offset> offset_by_store_time(Timestamp at, Bound bound) const;
 
@@ -96,14 +100,24 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
     std::int64_t low = 0, high = 0;
     std::optional<Fact> last, next;
   };
+  struct LogWalk {  // as Walk, by position in the log
+    std::function<void(const format::rocketmq::Message&)> on_record;
+    std::function<void(std::int64_t from, std::int64_t to)> on_damage;
+  };
   using Holds = std::function<bool(const Fact&)>;  // true for a prefix of the messages
   Result<Narrowed> narrow(std::int64_t low, std::int64_t high, const Holds& holds) const;
   Result<std::optional<Fact>> fact_between(std::int64_t low, std::int64_t high) const;
+  Result<void> walk_log(std::int64_t from, std::int64_t to, const LogWalk& visit) const;
   Result<std::int64_t> count_in_log(const Narrowed& narrowed, std::int64_t position) const;
+  // The record at `offset` whose entry leads elsewhere, if it and those at both sides of it read.
+  // Waits for disk.
+  Result<std::optional<Slice>> between_neighbours(std::int64_t offset) const;
+  bool looked_for(std::int64_t offset) const;
   Result<std::int64_t> count_below(LogPosition position) const;
   Result<std::int64_t> first_from(std::int64_t low, std::int64_t high,
                                   std::int64_t log_start) const;
   Result<std::optional<std::int64_t>> born_at(std::int64_t offset, const Entry& entry) const;
+  Result<std::optional<std::int64_t>> born_by_entry(std::int64_t offset, const Entry& entry) const;
   Result<std::optional<std::int64_t>> scan_block(std::int64_t from, std::int64_t to,
                                                  std::int64_t at_ms, std::int64_t& largest) const;
   Result<std::int64_t> largest_in(std::int64_t block, OffsetRange range) const;
@@ -111,6 +125,9 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   Result<std::optional<Batch>> read_run(const Run& run, const ReadLimits& limits) const;
   Result<void> read_parts(Run part, const ReadLimits& limits, std::vector<Batch>& batches) const;
   Result<void> drop_repeated(std::int64_t from, std::vector<Entry>& found, bool wait) const;
+  Result<void> drop_oversized(std::vector<Entry>& found, bool wait) const;
+  Result<void> add_missing(std::int64_t from, std::int64_t& to, const ReadLimits& limits,
+                           std::vector<Batch>& batches) const;
   Result<std::vector<Run>> plan_runs(std::int64_t from, OffsetRange range, const ReadLimits& limits,
                                      std::int64_t& next) const;
 
@@ -132,6 +149,7 @@ class Queue final : public PartitionLog, public std::enable_shared_from_this<Que
   bool positioned_ = false;  // by advance_end(): where it begins is settled
   ProducerState producers_;
   mutable BornTimes born_times_;
+  mutable std::set<std::int64_t> lost_;  // offsets whose records were looked for in vain
 };
 
 }  // namespace polylog::storage::rocketmq

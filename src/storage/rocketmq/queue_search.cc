@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t entries_per_read = 256;
 constexpr std::int64_t neighbours = 8;
+constexpr std::size_t lost_max = 1024;
+constexpr std::int64_t searched_bytes_max = std::int64_t{64} << 20;  // for one record
 
 }  // namespace
 
@@ -85,12 +87,7 @@ Result<Queue::Narrowed> Queue::narrow(std::int64_t low, std::int64_t high,
   return narrowed;
 }
 
-// Of the offsets in between: those whose messages stand below `position`, going by the log itself.
-// A message that is damaged there is known by its entry, which leads to the damage.
-Result<std::int64_t> Queue::count_in_log(const Narrowed& narrowed, std::int64_t position) const {
-  std::int64_t count = narrowed.low;
-  std::int64_t from = narrowed.last ? narrowed.last->end : 0;
-  const std::int64_t to = narrowed.next ? std::min(position, narrowed.next->position) : position;
+Result<void> Queue::walk_log(std::int64_t from, std::int64_t to, const LogWalk& visit) const {
   std::vector<std::pair<CommitFilePtr, std::uint64_t>> files;  // and their ends
   std::int64_t file_bytes = 0;
   {
@@ -101,24 +98,37 @@ Result<std::int64_t> Queue::count_in_log(const Narrowed& narrowed, std::int64_t 
       if (file->position() > from && file->base < to) files.emplace_back(file, file->end);
     }
   }
-  std::vector<std::pair<std::int64_t, std::int64_t>> damage;
   for (const auto& [file, end] : files) {
     const std::int64_t base = file->base;
     const auto begin = static_cast<std::uint64_t>(std::max<std::int64_t>(from - base, 0));
     const auto stop = std::min(end, static_cast<std::uint64_t>(to - base));
-    Walk visit;
-    visit.on_record = [&](const stored::Message& message, std::size_t) {
-      const bool ours = message.queue_id == id_.partition && message.topic == stored_topic_;
-      if (ours && message.queue_offset < narrowed.high) {
-        count = std::max(count, message.queue_offset + 1);
-      }
+    Walk here;
+    here.on_record = [&](const stored::Message& message, std::size_t) { visit.on_record(message); };
+    here.on_damage = [&](std::uint64_t begins, std::uint64_t ends) {
+      visit.on_damage(base + static_cast<std::int64_t>(begins),
+                      base + static_cast<std::int64_t>(ends));
     };
-    visit.on_damage = [&](std::uint64_t begins, std::uint64_t ends) {
-      damage.emplace_back(base + static_cast<std::int64_t>(begins),
-                          base + static_cast<std::int64_t>(ends));
-    };
-    POLYLOG_TRY(walk(*file, static_cast<std::uint64_t>(file_bytes), begin, stop, visit));
+    POLYLOG_TRY(walk(*file, static_cast<std::uint64_t>(file_bytes), begin, stop, here));
   }
+  return {};
+}
+
+// Of the offsets in between: those whose messages stand below `position`, going by the log itself.
+// A message that is damaged there is known by its entry, which leads to the damage.
+Result<std::int64_t> Queue::count_in_log(const Narrowed& narrowed, std::int64_t position) const {
+  std::int64_t count = narrowed.low;
+  std::vector<std::pair<std::int64_t, std::int64_t>> damage;
+  LogWalk visit;
+  visit.on_record = [&](const stored::Message& message) {
+    const bool ours = message.queue_id == id_.partition && message.topic == stored_topic_;
+    if (ours && message.queue_offset < narrowed.high) {
+      count = std::max(count, message.queue_offset + 1);
+    }
+  };
+  visit.on_damage = [&](std::int64_t from, std::int64_t to) { damage.emplace_back(from, to); };
+  POLYLOG_TRY(walk_log(narrowed.last ? narrowed.last->end : 0,
+                       narrowed.next ? std::min(position, narrowed.next->position) : position,
+                       visit));
   for (std::int64_t at = count; at < narrowed.high;) {
     const auto want = std::min<std::int64_t>(entries_per_read, narrowed.high - at);
     POLYLOG_ASSIGN(some, entries(at, static_cast<std::size_t>(want), true));
@@ -134,6 +144,65 @@ Result<std::int64_t> Queue::count_in_log(const Narrowed& narrowed, std::int64_t 
     }
   }
   return count;
+}
+
+Result<std::optional<Slice>> Queue::record_of(std::int64_t offset, const Entry& entry) const {
+  if (entry.valid() && !entry.filler()) {
+    POLYLOG_ASSIGN(record, log_->record_at(entry.physical_offset));
+    const auto message = record ? stored::parse(record->view()) : fail(Errc::not_found, "");
+    const bool own = message && message->queue_offset == offset &&
+                     message->queue_id == id_.partition && message->topic == stored_topic_;
+    if (own) return record;
+  }
+  return between_neighbours(offset);
+}
+
+bool Queue::looked_for(std::int64_t offset) const {
+  const std::lock_guard lock(log_->mutex_);
+  return lost_.contains(offset);
+}
+
+Result<std::optional<Slice>> Queue::between_neighbours(std::int64_t offset) const {
+  std::int64_t first = 0, end = 0, from = 0, to = 0;
+  if (looked_for(offset)) return std::optional<Slice>();
+  {
+    const std::lock_guard lock(log_->mutex_);
+    first = std::max(offset - 1, first_);
+    end = std::min(offset + 2, end_);
+    from = log_->commit_log_.start();
+    to = log_->written_end_;
+  }
+  if (offset < first || offset >= end) return std::optional<Slice>();
+  POLYLOG_ASSIGN(some, entries(first, static_cast<std::size_t>(end - first), true));
+  std::int64_t found = -1;
+  for (const Entry& entry : some) {
+    const std::int64_t own = first++;
+    POLYLOG_ASSIGN(fact, fact_of(entry));
+    const bool leads_there = fact && fact->offset == own;
+    if (own == offset) {
+      if (leads_there) found = fact->position;  // it is its size that is wrong
+    } else if (!leads_there) {
+      return std::optional<Slice>();
+    } else if (own < offset) {
+      from = fact->end;
+    } else {
+      to = fact->position;
+    }
+  }
+  if (found < 0 && to - from <= searched_bytes_max) {
+    LogWalk visit;
+    visit.on_record = [&](const stored::Message& message) {
+      const bool ours = message.queue_id == id_.partition && message.topic == stored_topic_;
+      if (ours && message.queue_offset == offset) found = message.physical_offset;
+    };
+    visit.on_damage = [](std::int64_t, std::int64_t) {};
+    POLYLOG_TRY(walk_log(from, to, visit));
+  }
+  if (found >= 0) return log_->record_at(found);
+  const std::lock_guard lock(log_->mutex_);
+  if (lost_.size() >= lost_max) lost_.clear();
+  lost_.insert(offset);
+  return std::optional<Slice>();
 }
 
 Result<std::int64_t> Queue::count_below(LogPosition position) const {
