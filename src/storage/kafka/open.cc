@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <mutex>
 
 #include "format/kafka/checkpoint.h"
@@ -11,6 +12,7 @@ namespace polylog::storage::kafka {
 namespace {
 
 constexpr std::size_t checkpoint_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t identity_bytes_max = 4096;
 constexpr std::string_view sidecar_name = "kafka.sidecar";
 
 }  // namespace
@@ -70,13 +72,32 @@ class StoreOpening {
       return fs::replace_file(fs_, path, as_bytes(text));
     }
     POLYLOG_ASSIGN(bytes, fs::read_file(fs_, path, checkpoint_bytes_max));
-    auto identity = format::kafka::parse_meta_properties(as_text(bytes));
-    if (!identity) return fail(Errc::corrupt, path + ": " + identity.error().context);
-    if (identity->cluster_id != config_.cluster_id.to_string()) {
-      return fail(Errc::invalid, path + " belongs to cluster " + identity->cluster_id +
-                                     ", not to " + config_.cluster_id.to_string());
+    const std::string cluster = config_.cluster_id.to_string();
+    const auto identity = format::kafka::parse_meta_properties(as_text(bytes));
+    if (identity && identity->cluster_id == cluster) return {};
+    if (const auto mended = mend_identity(bytes, cluster)) {
+      report_.notes.push_back(path + " has one wrong bit and is made anew");
+      return fs::replace_file(fs_, path, *mended);
     }
-    return {};
+    if (!identity) return fail(Errc::corrupt, path + ": " + identity.error().context);
+    return fail(Errc::invalid,
+                path + " belongs to cluster " + identity->cluster_id + ", not to " + cluster);
+  }
+
+  // The file as it was, if one bit is all that keeps it from naming this cluster.
+  static std::optional<std::vector<std::uint8_t>> mend_identity(std::vector<std::uint8_t> bytes,
+                                                                const std::string& cluster) {
+    if (bytes.size() > identity_bytes_max) return std::nullopt;
+    for (std::uint8_t& byte : bytes) {
+      for (unsigned bit = 0; bit < 8; ++bit) {
+        const std::uint8_t before = byte;
+        byte = static_cast<std::uint8_t>(byte ^ (1U << bit));
+        const auto identity = format::kafka::parse_meta_properties(as_text(bytes));
+        if (identity && identity->cluster_id == cluster) return bytes;
+        byte = before;
+      }
+    }
+    return std::nullopt;
   }
 
   Result<void> judge_evidence() {
@@ -147,26 +168,53 @@ class StoreOpening {
     }
   }
 
-  // At a clean stop the sidecar names every topic; another one in the file, then, is damage.
-  Result<void> check_topic(const TopicPartition& id, Uuid& topic, Recovery& report) const {
-    const auto note = state_.logs.find(format::kafka::partition_directory_name(id));
-    if (!believe_ || !clean_ || note == state_.logs.end() || note->second.topic == topic) return {};
+  // Whose partition it is. The file has no checksum, and the sidecar has the topic, too: it is
+  // right where one bit makes the difference, where an orderly stop was the last that both of them
+  // saw, and where nothing can be read while the records are those that it knows.
+  Result<Uuid> topic_of(const TopicPartition& id, Recovery& report) const {
     const std::string path =
         fs::join(store_->directory_of(id), format::kafka::partition_metadata_file);
-    report.notes.push_back(path + " says topic " + topic.to_string() + ", the sidecar says " +
-                           note->second.topic.to_string() + "; it is made anew");
-    topic = note->second.topic;
-    return fs::replace_file(fs_, path, as_bytes(format::kafka::format_partition_metadata(topic)));
+    const auto bytes = fs::read_file(fs_, path, checkpoint_bytes_max);
+    const auto read = [&]() -> Result<Uuid> {
+      if (!bytes) return fail(bytes.error());
+      return format::kafka::parse_partition_metadata(as_text(*bytes));
+    };
+    const Result<Uuid> topic = read();
+    const auto note = state_.logs.find(format::kafka::partition_directory_name(id));
+    if (note == state_.logs.end() || (topic && *topic == note->second.topic)) return topic;
+    const Uuid& noted = note->second.topic;
+    const std::string text = format::kafka::format_partition_metadata(noted);
+    const bool damaged = (bytes && one_bit_apart(*bytes, as_bytes(text))) || (believe_ && clean_) ||
+                         (believe_ && !topic && has_noted_file(id, note->second));
+    if (!damaged) return topic;
+    report.notes.push_back(path + (topic ? " says topic " + topic->to_string() : " does not read") +
+                           "; the sidecar says topic " + noted.to_string() + ": it is made anew");
+    POLYLOG_TRY(fs::replace_file(fs_, path, as_bytes(text)));
+    return noted;
+  }
+
+  static bool one_bit_apart(ByteView a, ByteView b) {
+    int bits = a.size() == b.size() ? 0 : 2;
+    for (std::size_t i = 0; i < a.size() && bits <= 1; ++i) {
+      bits += std::popcount(static_cast<unsigned>(a[i] ^ b[i]));
+    }
+    return bits == 1;
+  }
+
+  bool has_noted_file(const TopicPartition& id, const LogNote& note) const {
+    const std::string directory = store_->directory_of(id);
+    return std::any_of(note.files.begin(), note.files.end(), [&](const auto& file) {
+      const std::string name =
+          format::kafka::segment_file_name(Offset(file.first), format::kafka::SegmentFile::log);
+      const auto info = fs_.info(fs::join(directory, name));
+      return info && info->inode == file.second.inode;
+    });
   }
 
   Result<std::shared_ptr<KafkaLog>> load_partition(const TopicPartition& id,
                                                    Recovery& report) const {
     const std::string directory = store_->directory_of(id);
-    POLYLOG_ASSIGN(bytes,
-                   fs::read_file(fs_, fs::join(directory, format::kafka::partition_metadata_file),
-                                 checkpoint_bytes_max));
-    POLYLOG_ASSIGN(topic, format::kafka::parse_partition_metadata(as_text(bytes)));
-    POLYLOG_TRY(check_topic(id, topic, report));
+    POLYLOG_ASSIGN(topic, topic_of(id, report));
     LogConfig config = config_.defaults;
     KafkaLog::Evidence evidence;
     evidence.clean = clean_;

@@ -466,5 +466,48 @@ TEST(KafkaStore, chunks_carry_a_log_over_byte_for_byte) {
   EXPECT_EQ(*fs::read_file(*to.disk, first, 1000), *fs::read_file(*from.disk, first, 1000));
 }
 
+TEST(KafkaStore, one_wrong_bit_in_a_file_that_says_whose_it_is_costs_nothing) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.append(*rig.log(), {"a", "b"}));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  const Uuid topic = *rig.store->topic_id({"t", 0});
+  const auto killed = rig.disk->crash_state({.mode = Mode::kill});
+  rig.store.reset();
+  for (const std::string path :
+       {"/data/kafka/t-0/partition.metadata", "/data/kafka/meta.properties"}) {
+    const auto text = *fs::read_file(*killed, path, 1000);
+    for (std::size_t bit = 0; bit < text.size() * 8; ++bit) {
+      SCOPED_TRACE(path + " byte " + std::to_string(bit / 8) + " bit " + std::to_string(bit % 8));
+      rig.disk = killed->crash_state({.mode = Mode::kill});
+      rig.disk->flip_bit(path, bit / 8, static_cast<unsigned>(bit % 8));
+      ASSERT_TRUE(rig.open());
+      ASSERT_NE(rig.store->find({"t", 0}), nullptr);
+      EXPECT_EQ(rig.store->topic_id({"t", 0}), topic);
+      EXPECT_EQ(*StoreRig::read_all(*rig.log()), (Strings{"a", "b"}));
+      rig.store.reset();
+    }
+  }
+}
+
+TEST(KafkaStore, whose_a_partition_is_the_sidecar_says_when_its_own_file_is_gone) {
+  StoreRig rig;
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.append(*rig.log(), {"a"}));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  const std::string path = "/data/kafka/t-0/partition.metadata";
+  const auto before = *fs::read_file(*rig.disk, path, 1000);
+  rig.disk->corrupt(path, 3, std::vector<std::uint8_t>(20, 0xff));
+  ASSERT_TRUE(rig.kill());
+  EXPECT_EQ(rig.recovery.notes.size(), 1U);
+  EXPECT_EQ(*StoreRig::read_all(*rig.log()), (Strings{"a"}));
+  EXPECT_EQ(*fs::read_file(*rig.disk, path, 1000), before);
+  // Another topic's, which is whole, is not taken for damage.
+  const std::string other = "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAPQ";
+  rig.disk->corrupt(path, 0, to_vector(as_bytes(other)));
+  ASSERT_TRUE(rig.kill());
+  EXPECT_EQ(rig.store->topic_id({"t", 0})->to_string(), "AAAAAAAAAAAAAAAAAAAAPQ");
+}
+
 }  // namespace
 }  // namespace polylog::storage::kafka
