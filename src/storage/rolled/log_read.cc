@@ -342,9 +342,10 @@ Result<std::optional<Batch>> RolledLog::read_within(std::int64_t from,
   return std::optional<Batch>();
 }
 
+// The list begins at the log's start, the frame that holds it may begin below.
 LeaderEpoch RolledLog::epoch_at(std::int64_t offset) const {
   const std::lock_guard lock(mutex_);
-  return epochs_.at(LogPosition(offset));
+  return epochs_.at(LogPosition(std::max(offset, start_)));
 }
 
 std::shared_ptr<DataSegment> RolledLog::floor(std::int64_t offset) const {

@@ -159,6 +159,8 @@ bool RolledRecovery::proved(const DataSegment& segment, const BatchInfo& info,
 
 // One that began behind the recovery point is in the layout's file only.
 LeaderEpoch RolledRecovery::epoch_there(std::int64_t offset, LeaderEpoch said) const {
+  // The lists begin at the log's start, the frame that holds it may begin below.
+  offset = std::max(offset, evidence_.log_start);
   const LeaderEpoch known = log_.epochs_.at(LogPosition(offset));
   const LeaderEpoch on_file = epochs_on_file_.at(LogPosition(offset));
   return said == on_file && on_file > known ? on_file : known;
