@@ -167,21 +167,19 @@ class IdempotentWriter(threading.Thread):
         self.producer_id = None
 
     def run(self):
-        until = None
+        self.answered_last = time.monotonic()
         while not self.ended.is_set() or self.waiting:
             try:
                 with self.broker.connect(timeout=10) as connection:
                     if self.producer_id is None:
                         self.producer_id, self.epoch = connection.init_producer_id()
                     self.work(connection)
-                    until = None
             except Refused as problem:
                 self.problem = str(problem)
                 return
             except GONE:
-                until = until or time.monotonic() + 60
-                if time.monotonic() > until:
-                    self.problem = f"{self.name}: no broker for a minute"
+                if time.monotonic() > self.answered_last + 60:
+                    self.problem = f"{self.name}: no answer for a minute"
                     return
                 time.sleep(0.01)
 
@@ -213,6 +211,7 @@ class IdempotentWriter(threading.Thread):
         return connection.send_produce(*self.place, item[1])
 
     def answered(self, item, answer):
+        self.answered_last = time.monotonic()
         if answer.error in kafka_wire.RETRIABLE:
             raise ConnectionError(f"answered {answer.error}")  # all in flight are sent again
         if answer.error == DUPLICATE_SEQUENCE:

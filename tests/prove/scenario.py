@@ -72,6 +72,7 @@ class Scenario:
     def require(self, condition, text):
         """Notes a broken promise and goes on."""
         if not condition:
+            print(text, flush=True)
             self.problems.append(text)
 
     def judge(self):
