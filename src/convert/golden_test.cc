@@ -122,7 +122,8 @@ TEST_F(Golden, a_kafka_directory_gives_its_topics_settings_and_its_groups_offset
   EXPECT_FALSE(topics.contains("gone"));
   EXPECT_EQ(topics.at("__consumer_offsets").configs.at("cleanup.policy"), "compact");
   const meta::ConfigScope all;
-  EXPECT_EQ((*catalog)->scoped_configs()->at(all), (Values{{"log.retention.ms", "86400000"}}));
+  EXPECT_EQ((*catalog)->scoped_configs()->at(all),
+            (Values{{"log.retention.ms", "86400000"}, {"min.insync.replicas", "1"}}));
 }
 
 TEST_F(Golden, kafkas_transactions_have_no_place_in_rocketmqs_layout) {

@@ -30,13 +30,20 @@ std::string some_of(const std::vector<std::string>& names) {
   return names.size() > shown ? text + ", ..." : text;
 }
 
+// Here is one node: where more than one copy is asked for every write would be refused.
+bool asks_for_copies(const std::string& name, const std::string& value) {
+  return name == "min.insync.replicas" && value != "1";
+}
+
 // The settings that mean something here; why the others don't, in `left_out`.
 std::map<std::string, std::string> usable_settings(
     const std::map<std::string, std::string>& settings, std::vector<std::string>& left_out) {
   std::map<std::string, std::string> usable;
   for (const auto& [name, value] : settings) {
     const auto good = broker::resolve_topic_config({{name, value}}, {}, Layout::kafka);
-    if (good) {
+    if (good && asks_for_copies(name, value)) {
+      left_out.push_back(name + " = " + value + " (there is one node)");
+    } else if (good) {
       usable[name] = value;
     } else {
       left_out.push_back(name + " = " + value + " (" + good.error().context + ")");
@@ -86,7 +93,7 @@ meta::ScopedConfigs usable_defaults(const ClusterMetadata& metadata,
     if (of_group) scope = {meta::ConfigScope::Kind::group, name};
     for (const auto& [key, value] : settings) {
       const bool good =
-          (of_all && is_broker_default(key) &&
+          (of_all && is_broker_default(key) && !asks_for_copies(key, value) &&
            broker::resolve_topic_config({}, {{key, value}}, Layout::kafka)) ||
           (of_group && broker::check_group_configs({{key, value}}, {}));
       if (good) {

@@ -167,6 +167,17 @@ TEST_F(Kraft, what_all_brokers_were_told_counts_too) {
       converted_topics(options(kafka, target, Layout::kafka))["t"].configs.contains(suspended));
 }
 
+TEST_F(Kraft, copies_that_one_node_can_not_keep_are_not_asked_for) {
+  fill({{"t", 1}});
+  put_file(first_segment, batch_at(0, {topic("t", 1), partition(1, 0),
+                                       setting(2, "t", "min.insync.replicas", "2"),
+                                       setting(4, "", "min.insync.replicas", "2")}));
+  EXPECT_FALSE(converted_topics(options(kafka, target, Layout::kafka))["t"].configs.contains(
+      "min.insync.replicas"));
+  EXPECT_TRUE(noted("topic t: the setting min.insync.replicas = 2 (there is one node)"));
+  EXPECT_TRUE(noted("1 setting(s) of brokers, groups or clients are left out"));
+}
+
 TEST_F(Kraft, without_a_metadata_log_all_is_kept) {
   fill({{"t", 1}});
   ASSERT_TRUE(disk->remove_directory(log));
