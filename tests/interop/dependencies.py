@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -170,21 +171,30 @@ def _node_prefix():
     return pathlib.Path(shutil.which("node")).resolve().parent.parent
 
 
-def node():
-    """The folder whose node_modules has kafkajs and its codecs."""
-    folder = DEPS / "node"
-    pins = PINS / "package.json"
+def _node_modules(name, pins, probe):
+    folder = DEPS / name
     if not _fresh(folder, pins):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        shutil.copy(pins, folder)
+        shutil.copy(pins, folder / "package.json")
         env = dict(os.environ, npm_config_nodedir=str(_node_prefix()))
         _run(["npm", "install", "--no-audit", "--no-fund"], cwd=folder, env=env)
-        probe = ("require('kafkajs'); require('kafkajs-snappy'); require('kafkajs-lz4');"
-                 "import('@platformatic/kafka')")
         _run(["node", "-e", probe], cwd=folder)
         _stamp(folder, pins)
     return folder
+
+
+def node():
+    """The folder whose node_modules has kafkajs and its codecs."""
+    return _node_modules("node", PINS / "package.json",
+                         "require('kafkajs'); require('kafkajs-snappy'); require('kafkajs-lz4')")
+
+
+def platformatic():
+    """The folder whose node_modules has @platformatic/kafka."""
+    _need("node", "--version", (20, 19), "@platformatic/kafka needs Node 20.19 or newer")
+    return _node_modules("platformatic", PINS / "platformatic.json",
+                         "import('@platformatic/kafka')")
 
 
 def python():
@@ -212,9 +222,9 @@ def python_client(name):
     return folder
 
 
-def node_script(name):
+def node_script(name, modules):
     """A copy of a script of node/ beside the modules: an ES module looks nowhere else."""
-    folder = node() / "scripts"
+    folder = modules / "scripts"
     shutil.copytree(HERE / "node", folder, dirs_exist_ok=True)
     return folder / name
 
@@ -232,24 +242,31 @@ def _built(name, source, build):
     return folder
 
 
-def _need(program, told):
+def _need(program, ask, version, told):
+    """Some clients of the matrix need a newer compiler than Debian 12 has: they say so."""
     if shutil.which(program) is None:
         raise MissingDependency(f"no {program}: {told}")
+    text = _run([program, ask])
+    found = re.search(r"(\d+)\.(\d+)", text)
+    if found is None or (int(found[1]), int(found[2])) < version:
+        raise MissingDependency(f"{told}; this is {text.strip()}")
 
 
 def go_driver(name):
     """The matrix driver on one of the Go clients."""
     def build(folder):
-        _need("go", "the Go clients of the matrix need Go 1.26 or newer")
+        _need("go", "version", (1, 26), "the Go clients of the matrix need Go 1.26 or newer")
         env = dict(os.environ, CGO_ENABLED="0")
-        _run(["go", "build", "-p", "2", "-o", folder / "driver", f"./{name}"], cwd=folder, env=env)
+        _run(["go", "build", "-p", "2", "-o", folder / "driver", f"./{name}"], cwd=folder,
+             env=env)
     return _built(f"go-{name}", HERE / "go", build) / "driver"
 
 
 def rust_drivers():
     """The folder with the matrix drivers on the Rust clients; librdkafka is compiled for one."""
     def build(folder):
-        _need("cargo", "the Rust clients of the matrix need Rust 1.85 or newer")
+        _need("cargo", "--version", (1, 85),
+              "the Rust clients of the matrix need Rust 1.85 or newer")
         _run(["cargo", "build", "-q", "-j", "2"], cwd=folder, timeout=1800)
     return _built("rust", HERE / "rust", build) / "target/debug"
 
