@@ -497,6 +497,55 @@ class GroupCliTest(ProductTest):
         self.polylog("config", "set", "planet", "t", "a=1", code=2)
         self.polylog("config", "set", "topic", "t", "a", code=2)
 
+    def test_quotas_come_and_go(self):
+        self.assertEqual(self.polylog("quota", "list"), "")
+        self.polylog("quota", "set", "--client-id", "a", "consumer_byte_rate=1000", "--dry-run")
+        self.assertEqual(self.polylog("quota", "list"), "")
+        self.polylog("quota", "set", "--client-id", "a", "consumer_byte_rate=1000",
+                     "request_percentage=12.5")
+        self.polylog("quota", "set", "--default-user", "request_percentage=50")
+        self.polylog("quota", "set", "--user", "u", "--client-id", "a", "producer_byte_rate=3")
+        self.assertRegex(self.polylog("quota", "list", "--client-id", "a"),
+                         r"client-id a +consumer_byte_rate +1000\n")
+        found = json.loads(self.polylog("quota", "list", "--json"))["quotas"]
+        self.assertEqual(
+            sorted((sorted(q["entity"].items()), q["limits"]) for q in found),
+            [([("client-id", "a")], {"consumer_byte_rate": 1000, "request_percentage": 12.5}),
+             ([("client-id", "a"), ("user", "u")], {"producer_byte_rate": 3}),
+             ([("user", None)], {"request_percentage": 50})])
+        self.assertEqual(self.broker.end(), 0)
+        self.broker.start()
+        self.polylog("quota", "remove", "--client-id", "a", "request_percentage")
+        self.polylog("quota", "remove", "--default-user")
+        self.assertNotIn("12.5", self.polylog("quota", "list"))
+        self.assertIn("has no quotas", self.polylog("quota", "remove", "--default-user", code=1))
+        self.assertIn("not altered", self.polylog("quota", "set", "--user", "u", "no_such=1",
+                                                  code=1))
+        self.polylog("quota", "set", "producer_byte_rate=1", code=2)
+        self.polylog("quota", "set", "--user", "u", "producer_byte_rate", code=2)
+
+    def test_the_log_of_groups_is_dumped_in_words(self):
+        self.polylog("topic", "create", "orders")
+        self.polylog("produce", "-t", "orders", stdin="1\n2\n3\n")
+        self.read_in_group("billing", "orders", 2)
+        self.assertEqual(self.broker.end(), 0)
+        logs = [log for log in (self.broker.data / "kafka").glob("__consumer_offsets-*/*.log")
+                if log.stat().st_size]
+        self.assertEqual(len(logs), 1)
+        plain = run("dump", logs[0], "--records")
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        self.assertIn('key {"type":"2","data":{"group":"billing"}} value {"version":', plain.stdout)
+        lines = run("dump", logs[0], "--records", "--json").stdout.splitlines()
+        records = [told for told in map(json.loads, lines) if told["type"] == "group_record"]
+        commits = [told for told in records if told["key"]["type"] == "1"]
+        self.assertEqual(commits[-1]["key"]["data"],
+                         {"group": "billing", "topic": "orders", "partition": 0})
+        self.assertEqual(commits[-1]["value"]["data"]["offset"], 2)
+        groups = [told["value"]["data"] for told in records if told["key"]["type"] == "2"]
+        self.assertEqual([member["subscription"]["topics"] for group in groups
+                          for member in group["members"]], [["orders"]])
+        self.assertEqual(groups[-1]["members"], [])
+
     def test_kafkas_tools_do_their_work(self):
         self.assertEqual(self.tool("kafka-topics.sh", "--create", "--topic", "t", "--partitions",
                                    3), "Created topic t.\n")
