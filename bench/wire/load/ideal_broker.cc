@@ -36,7 +36,7 @@ namespace {
 constexpr std::size_t block = 4096;
 constexpr std::size_t write_bytes_max = 2 << 20;
 constexpr unsigned writes_max = 4;
-constexpr std::size_t receive_bytes = 1 << 20;
+constexpr std::size_t receive_bytes = 256 << 10;
 constexpr std::uint64_t on_listener = ~std::uint64_t{0}, on_ring = on_listener - 1;
 
 struct Buffer {
@@ -208,30 +208,30 @@ class Broker {
 
   void receive(int link) {
     Client& client = clients_[link];
-    client.received.resize(
-        std::max<std::size_t>(client.received.size(), client.size + receive_bytes / 4));
-    const ssize_t got = ::recv(link, client.received.data() + client.size,
-                               client.received.size() - client.size, MSG_DONTWAIT);
+    // Most reads end with a frame: only who is in the middle of one has a buffer of its own.
+    std::vector<char>& into = client.size > 0 ? client.received : shared_;
+    into.resize(std::max(into.size(), client.size + receive_bytes));
+    const ssize_t got =
+        ::recv(link, into.data() + client.size, into.size() - client.size, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) {
       ::close(link);
       clients_.erase(link);
       return;
     }
-    client.size += static_cast<std::size_t>(got);
+    const std::size_t end = client.size + static_cast<std::size_t>(got);
     std::size_t at = 0;
-    while (client.size - at >= 4) {
-      const std::string_view rest(client.received.data() + at, client.size - at);
+    while (end - at >= 4) {
+      const std::string_view rest(into.data() + at, end - at);
       const auto size = 4 + static_cast<std::size_t>(load_at(rest, 0, 4));
-      if (size > rest.size()) {
-        client.received.resize(std::max(client.received.size(), at + size));
-        break;
-      }
+      if (size > rest.size()) break;
       take(client, rest.substr(0, size));
       at += size;
     }
-    std::memmove(client.received.data(), client.received.data() + at, client.size - at);
-    client.size -= at;
+    client.size = end - at;
+    if (client.size == 0) return;
+    client.received.resize(std::max(client.received.size(), client.size));
+    std::memmove(client.received.data(), into.data() + at, client.size);
   }
 
   // A Produce v7 request: its batches go into the buffer, its answer waits for their write.
@@ -304,6 +304,7 @@ class Broker {
   Store& store_;
   int listener_ = -1, epoll_ = -1;
   std::unordered_map<int, Client> clients_;
+  std::vector<char> shared_;  // what is received
   std::unique_ptr<Buffer> buffer_ = std::make_unique<Buffer>();
   std::vector<int> asked_;  // who has an answer waiting for the buffer
   std::deque<std::vector<std::pair<int, Bytes>>> under_way_;
