@@ -85,7 +85,8 @@ class Scenario:
 
     def broker(self, data_dir=None, settings=None, kind=brokers.PolylogBroker):
         """A broker that ends with the scenario, not started yet."""
-        broker = kind(data_dir or self.folder / "data", {**BROKER, **(settings or {})})
+        given = dict(item.split("=", 1) for item in given_settings())
+        broker = kind(data_dir or self.folder / "data", {**BROKER, **(settings or {}), **given})
         broker.output = self.folder / f"broker-{broker.port}.out"
         self.closing.callback(broker.close)
         return broker
@@ -152,8 +153,14 @@ class Scenario:
                 "verdict": "failed" if self.problems else "ok"}
 
 
+def given_settings():
+    """What --set says of every broker."""
+    return os.environ.get("POLYLOG_PROVE_SET", "").split()
+
+
 def command_of(name, slice_name, seed):
-    return f"./dev prove --slice {slice_name} --only {name} --seed {seed}"
+    settings = "".join(f" --set {item}" for item in given_settings())
+    return f"./dev prove --slice {slice_name} --only {name} --seed {seed}{settings}"
 
 
 class Child:
