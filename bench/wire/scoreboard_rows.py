@@ -26,7 +26,7 @@ class Profile:
     def __init__(self, quick):
         self.quick = quick
         self.minutes = 4.6 if quick else 18.5
-        self.warm_seconds = 12 if quick else 60
+        self.warm_seconds = 8 if quick else 60
         self.sample_seconds = 1.0 if quick else 1.5
         self.sample_bytes = (256 if quick else 512) * MIB
         self.rounds_max = 5
@@ -98,7 +98,7 @@ def dirty_partitions(profile):
 def latency(profile):
     """Row 5."""
     load = Load("rate", partitions=16, record_bytes=1024, connections=4, rate=10_000,
-                seconds=2 if profile.quick else 6)
+                seconds=1.5 if profile.quick else 6)
     return [Cell(5, "10,000 a second", MEMORY, ("ideal", *JVMS, "NATS", "Redis", *POLYLOGS), load,
                  "latency"),
             Cell(5, "10,000 a second", DURABLE, ("ideal", *JVMS, "NATS", "Redis", *POLYLOGS),

@@ -28,7 +28,7 @@ namespace load {
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
-constexpr std::int64_t grace_ns = 10 * second_ns;
+constexpr std::int64_t grace_ns = 5 * second_ns;
 constexpr double warm_share = 0.1;  // of the time of `rate`, whose latencies don't count
 
 volatile std::sig_atomic_t stopped = 0;
