@@ -95,6 +95,13 @@ class Contestant:
                     self.load(mode, topic, load)
                     self.drop(mode, topic)
 
+    def _start_each(self, make):
+        """One process of each mode, known before it runs: close() finds it whatever happens."""
+        self.of = {}
+        for mode in self.modes:
+            self.of[mode] = make(mode)
+            self.of[mode].start()
+
     def _note_idle(self, mode=MEMORY):
         time.sleep(0.3)
         self.idle_rss_bytes = self.broker(mode).rss_bytes()
@@ -113,7 +120,8 @@ class KafkaSpeaking(Contestant):
         self._note_idle()
 
     def close(self):
-        self.one.close()
+        if hasattr(self, "one"):
+            self.one.close()
 
     def make(self, mode, partitions):
         topic = self.next_name()
@@ -229,7 +237,7 @@ class Ideal(Contestant):
     name = "ideal"
 
     def start(self):
-        self.of = {mode: IdealProcess(self.folder / mode, mode).start() for mode in self.modes}
+        self._start_each(lambda mode: IdealProcess(self.folder / mode, mode))
         self._note_idle()
 
     def close(self):
@@ -274,7 +282,7 @@ class Nats(Contestant):
     name, protocol = "NATS", "nats"
 
     def start(self):
-        self.of = {mode: NatsServer(self.folder / mode, mode).start() for mode in self.modes}
+        self._start_each(lambda mode: NatsServer(self.folder / mode, mode))
         self._note_idle()
 
     def close(self):
@@ -349,7 +357,8 @@ class Redis(Contestant):
         self._note_idle()
 
     def close(self):
-        self.one.close()
+        if hasattr(self, "one"):
+            self.one.close()
 
     def broker(self, mode):
         return self.one
@@ -464,9 +473,10 @@ class Rocketmq(Contestant):
     name, protocol, raw = "RocketMQ", "rocketmq", "rocketmq"
 
     def start(self):
-        self.names = RocketmqNameServer(self.folder / "names").start()
-        self.of = {mode: RocketmqBroker(self.folder / mode, mode, self.names.address).start()
-                   for mode in self.modes}
+        self.names = RocketmqNameServer(self.folder / "names")
+        self.names.start()
+        self._start_each(lambda mode: RocketmqBroker(self.folder / mode, mode,
+                                                     self.names.address))
         self._note_idle()
         self.client = loads.RocketmqClient(self.names.address, self.folder / "client.out")
 

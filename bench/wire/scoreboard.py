@@ -52,6 +52,7 @@ class Board:
         self.options, self.folder = options, pathlib.Path(folder)
         self.profile = scoreboard_rows.Profile(options.quick)
         self.running, self.absent, self.broken = {}, {}, {}
+        self.made = []  # whatever became of them
         self.began = time.monotonic()
         self.until = self.began + 60 * (options.minutes or self.profile.minutes)
         self.result = {"machine": machine(), "quick": options.quick,
@@ -64,6 +65,7 @@ class Board:
                 self.absent[one.name] = "left out (--peers)"
                 continue
             contestant = one(self.folder)
+            self.made.append(contestant)
             try:
                 contestant.start()
                 self.running[one.name] = contestant
@@ -92,7 +94,7 @@ class Board:
                 self.running.pop(name).close()
 
     def close(self):
-        for contestant in self.running.values():
+        for contestant in self.made:
             contestant.close()
 
     def run(self):
