@@ -19,9 +19,11 @@
 
 // What many queues cost the shared log, in process and on a real disk: durable appends of 16
 // messages of 1 KiB to N queues in turn, at most 2 MiB of them unacknowledged, with the store
-// tended every second as the broker does. Prints where the syncing thread's time goes.
+// tended every second as the broker does. Every queue has got a record before the clock starts.
+// Prints where the time of the syncing and of the tending thread goes.
 //   shared_log_bench [seconds] [queues...]
-// Data goes to $POLYLOG_BENCH_DIR (default: a new directory under /var/tmp) and is removed.
+// Data goes to $POLYLOG_BENCH_DIR (default: a new directory under /var/tmp) and is removed. The
+// store keeps $POLYLOG_BENCH_OPEN_FILES descriptors (default: 1666, a broker's of 20,000).
 namespace {
 
 using namespace polylog;
@@ -57,7 +59,8 @@ class Sample {
     storage::StoreConfig config;
     config.directory = root_ + "/rocketmq";
     config.sidecar_directory = root_ + "/sidecar";
-    config.open_files_max = 100'000;
+    const char* const asked = std::getenv("POLYLOG_BENCH_OPEN_FILES");
+    config.open_files_max = asked == nullptr ? 1666 : static_cast<std::size_t>(std::atoll(asked));
     config.shared.index_enabled = false;
     auto opened = RocketmqStore::open(disk_, clock_, config);
     POLYLOG_ASSERT(opened.has_value());
@@ -68,6 +71,12 @@ class Sample {
     }
     log_ = logs_.front()->log();
     POLYLOG_ASSERT(log_->begin_epoch(LeaderEpoch(0)).has_value());
+    for (std::size_t i = 0; i < logs_.size(); ++i) {
+      append(i);
+      POLYLOG_ASSERT(log_->write_staged().has_value());
+    }
+    POLYLOG_ASSERT(store_->shared_log()->flush_entries().has_value());
+    ::sync();
   }
   ~Sample() {
     log_.reset();
@@ -85,9 +94,7 @@ class Sample {
     std::thread tending([&] {
       while (!done_) {
         std::this_thread::sleep_for(std::chrono::seconds(1));
-        const auto at = std::chrono::steady_clock::now();
-        POLYLOG_ASSERT(store_->tend(clock_.now()).has_value());
-        tending_s_ += seconds_since(at);
+        tend();
       }
     });
     std::size_t next = 0;
@@ -113,7 +120,9 @@ class Sample {
   double dirty_s() const { return dirty_s_; }
   double dirty_max_s() const { return dirty_max_s_; }
   double syncing_s() const { return syncing_s_; }
-  double tending_s() const { return tending_s_; }
+  double flushing_s() const { return flushing_s_; }
+  double checkpoint_s() const { return checkpoint_s_; }
+  int checkpoints() const { return checkpoints_; }
 
  private:
   void append(std::size_t queue) {
@@ -122,6 +131,17 @@ class Sample {
     batch.info.records = messages_per_batch;
     batch.bytes = batches_[queue];
     POLYLOG_ASSERT(logs_[queue]->append(std::move(batch)).has_value());
+  }
+  void tend() {
+    const auto at = std::chrono::steady_clock::now();
+    POLYLOG_ASSERT(store_->shared_log()->flush_entries().has_value());
+    POLYLOG_ASSERT(store_->shared_log()->prepare_next().has_value());
+    flushing_s_ += seconds_since(at);
+    if (!store_->shared_log()->wants_checkpoint()) return;
+    const auto began = std::chrono::steady_clock::now();
+    POLYLOG_ASSERT(store_->checkpoint().has_value());
+    checkpoint_s_ += seconds_since(began);
+    ++checkpoints_;
   }
   void sync() {
     const std::int64_t covered = written_;
@@ -154,7 +174,8 @@ class Sample {
   std::shared_ptr<storage::Log> log_;
   std::atomic<std::int64_t> written_ = 0, acknowledged_ = 0;  // batches
   std::atomic<bool> done_ = false;
-  double dirty_s_ = 0, dirty_max_s_ = 0, syncing_s_ = 0, tending_s_ = 0;
+  double dirty_s_ = 0, dirty_max_s_ = 0, syncing_s_ = 0, flushing_s_ = 0, checkpoint_s_ = 0;
+  int checkpoints_ = 0;
 };
 
 std::string make_root() {
@@ -172,15 +193,16 @@ int main(int count, char** arguments) {
   std::vector<std::int32_t> queues;
   for (int i = 2; i < count; ++i) queues.push_back(std::atoi(arguments[i]));
   if (queues.empty()) queues = {1, 100, 1000, 10'000};
-  std::printf("queues  k msg/s  x first  sync s  dirty s  longest  tend s\n");
+  std::printf(
+      "queues  k msg/s  x first  sync s  dirty s  longest  flush s  checkpoints  their s\n");
   double first = 0;
   for (const std::int32_t n : queues) {
-    ::sync();
     Sample sample(make_root(), n);
     const double rate = sample.run(seconds);
     if (first == 0) first = rate;
-    std::printf("%6d  %7.1f  %7.2f  %6.2f  %7.2f  %7.2f  %6.2f\n", n, rate / 1000, rate / first,
-                sample.syncing_s(), sample.dirty_s(), sample.dirty_max_s(), sample.tending_s());
+    std::printf("%6d  %7.1f  %7.2f  %6.2f  %7.2f  %7.2f  %7.2f  %11d  %7.2f\n", n, rate / 1000,
+                rate / first, sample.syncing_s(), sample.dirty_s(), sample.dirty_max_s(),
+                sample.flushing_s(), sample.checkpoints(), sample.checkpoint_s());
     std::fflush(stdout);
   }
 }
