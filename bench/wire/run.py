@@ -6,7 +6,8 @@
     run.py scaling     rate over 1 to 10,000 partitions, every layout, durable and not
     run.py start-up    start after kill -9 with some GiB on disk
     run.py memory      resident memory idle and with many partitions
-    run.py all         each of the last four with its defaults
+    run.py clients-memory  resident memory of idle connections and of groups
+    run.py all         each of the last five with its defaults
 
 run.py NAME --help lists what can be chosen. One table on standard output, the numbers as JSON in
 build/bench/. Peers take turns within a round; figures are medians over the rounds that the noise
@@ -18,6 +19,7 @@ import signal
 import sys
 import tempfile
 
+import clients_memory
 import memory
 import paths  # noqa: F401
 import produce
@@ -26,7 +28,8 @@ import scoreboard
 import start_up
 import dependencies
 
-BENCHMARKS = {"produce": produce, "scaling": scaling, "start-up": start_up, "memory": memory}
+BENCHMARKS = {"produce": produce, "scaling": scaling, "start-up": start_up, "memory": memory,
+              "clients-memory": clients_memory}
 NAMES = {"scoreboard": scoreboard, **BENCHMARKS}
 
 
