@@ -1,6 +1,6 @@
 #include <boost/asio/awaitable.hpp>
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "protocol/kafka/alter_configs_request.h"
 #include "protocol/kafka/alter_configs_response.h"
@@ -37,27 +37,18 @@ Async<void> alter_configs(Context& context, ClientPtr, Call call, Reply reply) {
     reply.malformed(request.error());
     co_return;
   }
-  std::map<std::pair<std::int8_t, std::string>, int> times_named;
-  for (const Asked& asked : request->resources) {
-    ++times_named[{asked.resource_type, asked.resource_name}];
-  }
+  std::vector<ConfigAlteration> alterations;
+  for (const Asked& asked : request->resources) alterations.push_back(alteration_of(asked));
+  const bool validate_only = request->validate_only;
+  std::vector<AlterationOutcome> outcomes =
+      co_await alter_configs_of(context, std::move(alterations), validate_only);
   AlterConfigsResponse response;
-  for (const Asked& asked : request->resources) {
-    AlterationOutcome outcome;
-    if (times_named[{asked.resource_type, asked.resource_name}] > 1) {
-      outcome.code = ErrorCode::invalid_request;
-      outcome.message = "Each resource must appear at most once.";
-    } else {
-      ConfigAlteration alteration = alteration_of(asked);
-      AlterationOutcome done =
-          co_await alter_configs_of(context, std::move(alteration), request->validate_only);
-      outcome = std::move(done);
-    }
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
     auto& answer = response.responses.emplace_back();
-    answer.resource_type = asked.resource_type;
-    answer.resource_name = asked.resource_name;
-    answer.error_code = context.wire(outcome.code);
-    answer.error_message = std::move(outcome.message);
+    answer.resource_type = request->resources[i].resource_type;
+    answer.resource_name = request->resources[i].resource_name;
+    answer.error_code = context.wire(outcomes[i].code);
+    answer.error_message = std::move(outcomes[i].message);
   }
   reply.send(response);
 }

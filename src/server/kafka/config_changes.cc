@@ -176,21 +176,8 @@ void log_change(const ConfigAlteration& alteration) {
   log_info("kafka: changed " + (what + alteration.resource_name) + names);
 }
 
-}  // namespace
-
-std::optional<std::string> wrong_node_name(const Context& context, const std::string& name) {
-  std::int32_t id = 0;
-  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), id);
-  if (code != std::errc() || end != name.data() + name.size()) {
-    return "Node id must be an integer, but it is: " + name;
-  }
-  const std::int32_t node = context.broker.settings().node_id;
-  if (id == node) return std::nullopt;
-  return "Unexpected broker id, expected " + std::to_string(node) + ", but received " + name;
-}
-
-Async<AlterationOutcome> alter_configs_of(Context& context, ConfigAlteration alteration,
-                                          bool validate_only) {
+Async<AlterationOutcome> alter_one(Context& context, ConfigAlteration alteration,
+                                   bool validate_only) {
   std::optional<AlterationOutcome> wrong = check_resource(context, alteration);
   if (!wrong) wrong = check_shape(alteration);
   if (wrong) co_return *wrong;
@@ -219,6 +206,41 @@ Async<AlterationOutcome> alter_configs_of(Context& context, ConfigAlteration alt
   }
   if (outcome.code == ErrorCode::none && !validate_only) log_change(alteration);
   co_return outcome;
+}
+
+}  // namespace
+
+std::optional<std::string> wrong_node_name(const Context& context, const std::string& name) {
+  std::int32_t id = 0;
+  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), id);
+  if (code != std::errc() || end != name.data() + name.size()) {
+    return "Node id must be an integer, but it is: " + name;
+  }
+  const std::int32_t node = context.broker.settings().node_id;
+  if (id == node) return std::nullopt;
+  return "Unexpected broker id, expected " + std::to_string(node) + ", but received " + name;
+}
+
+Async<std::vector<AlterationOutcome>> alter_configs_of(Context& context,
+                                                       std::vector<ConfigAlteration> alterations,
+                                                       bool validate_only) {
+  std::map<std::pair<std::int8_t, std::string>, int> times_named;
+  for (const ConfigAlteration& each : alterations) {
+    ++times_named[{each.resource_type, each.resource_name}];
+  }
+  std::vector<AlterationOutcome> outcomes;
+  for (ConfigAlteration& each : alterations) {
+    if (times_named[{each.resource_type, each.resource_name}] > 1) {
+      AlterationOutcome twice =
+          refused(ErrorCode::invalid_request, "Each resource must appear at most once.");
+      outcomes.push_back(std::move(twice));
+      continue;
+    }
+    ConfigAlteration alteration = std::move(each);
+    AlterationOutcome done = co_await alter_one(context, std::move(alteration), validate_only);
+    outcomes.push_back(std::move(done));
+  }
+  co_return outcomes;
 }
 
 }  // namespace polylog::server::kafka

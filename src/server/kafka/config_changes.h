@@ -31,10 +31,12 @@ struct AlterationOutcome {
   std::optional<std::string> message;
 };
 
-// Checks and, unless `validate_only`, makes the change, which is durable and in force when this
-// returns. The codes are those of Kafka's brokers.
-Async<AlterationOutcome> alter_configs_of(Context& context, ConfigAlteration alteration,
-                                          bool validate_only);
+// Checks and, unless `validate_only`, makes one change after the other; each is durable and in
+// force when this returns. A resource that is named twice is left as it is. One outcome for each,
+// in their order, with the codes of Kafka's brokers.
+Async<std::vector<AlterationOutcome>> alter_configs_of(Context& context,
+                                                       std::vector<ConfigAlteration> alterations,
+                                                       bool validate_only);
 
 // Kafka's words for a broker's name in a request; nothing: it is this one's.
 std::optional<std::string> wrong_node_name(const Context& context, const std::string& name);
