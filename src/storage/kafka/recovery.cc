@@ -187,20 +187,26 @@ Result<LogRecovery::Start> LogRecovery::start_without_point() {
   return start;
 }
 
+// As Kafka does: one that does not read goes, and the next older one counts.
 Result<std::optional<std::int64_t>> LogRecovery::load_snapshot(std::int64_t limit) {
   for (auto offset = snapshots_.rbegin(); offset != snapshots_.rend(); ++offset) {
     if (*offset > limit) continue;
-    const std::string path = log_.snapshot_path(*offset);
-    POLYLOG_ASSIGN(bytes, fs::read_file(log_.context_.fs, path, small_file_bytes_max));
-    auto snapshot = format::kafka::decode_snapshot(bytes);
-    if (!snapshot) {
-      note(path + " does not read and is passed over");
-      continue;
-    }
+    POLYLOG_ASSIGN(snapshot, read_snapshot(*offset));
+    if (!snapshot) continue;
     producers() = std::move(*snapshot);
     return std::optional(*offset);
   }
   return std::optional<std::int64_t>();
+}
+
+Result<std::optional<ProducerState>> LogRecovery::read_snapshot(std::int64_t offset) {
+  const std::string path = log_.snapshot_path(offset);
+  POLYLOG_ASSIGN(bytes, fs::read_file(log_.context_.fs, path, small_file_bytes_max));
+  auto snapshot = format::kafka::decode_snapshot(bytes);
+  if (snapshot) return std::optional(std::move(*snapshot));
+  note(path + " does not read and is removed (" + snapshot.error().context + ")");
+  POLYLOG_TRY(remove_if_there(log_.context_.fs, path));
+  return std::optional<ProducerState>();
 }
 
 Result<void> LogRecovery::trim_indexes(Segment& segment, std::uint32_t index, std::uint32_t time,
@@ -244,11 +250,15 @@ Result<void> LogRecovery::load_times(DataSegment& segment) {
   return of_kafka(segment).load_times();
 }
 
-// A snapshot beyond the end describes batches that are gone.
+// A snapshot beyond the end describes batches that are gone. One that the crash came before the
+// sync of may be there by name alone; Kafka's recovery point stays below it until then.
 Result<void> LogRecovery::finish_layout(std::int64_t end) {
   for (const std::int64_t offset : snapshots_) {
-    if (offset <= end) continue;
-    POLYLOG_TRY(remove_if_there(log_.context_.fs, log_.snapshot_path(offset)));
+    if (offset > end) {
+      POLYLOG_TRY(remove_if_there(log_.context_.fs, log_.snapshot_path(offset)));
+    } else if (!evidence_.clean && offset >= evidence_.recovery_point) {
+      POLYLOG_TRY(read_snapshot(offset).map([](const auto&) {}));
+    }
   }
   return {};
 }

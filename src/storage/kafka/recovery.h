@@ -34,6 +34,8 @@ class LogRecovery final : public RolledRecovery {
   Result<bool> use_point(DataSegment& segment, const RecoveryPoint& point, Start& start) override;
   Result<Start> start_without_point() override;
   Result<std::optional<std::int64_t>> load_snapshot(std::int64_t limit);
+  // Nothing: it did not read and is gone.
+  Result<std::optional<ProducerState>> read_snapshot(std::int64_t offset);
   Result<void> prepare_scan(DataSegment& segment, std::uint64_t position) override;
   bool wants_indexes(const DataSegment& segment) const override;
   Result<void> drop_indexes(DataSegment& segment) override;

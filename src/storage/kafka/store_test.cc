@@ -390,6 +390,41 @@ TEST(KafkaStore, after_a_kill_sealed_segments_have_their_indexes_in_files) {
   EXPECT_GT(sealed, 3);
 }
 
+std::vector<std::string> snapshots(const StoreRig& rig) {
+  std::vector<std::string> paths;
+  const auto names = *rig.disk->list("/data/kafka/t-0");
+  for (const std::string& name : names) {
+    if (name.ends_with(".snapshot")) paths.push_back("/data/kafka/t-0/" + name);
+  }
+  return paths;
+}
+
+TEST(KafkaStore, a_snapshot_whose_content_a_power_cut_took_does_not_stay) {
+  for (const bool sidecar : {true, false}) {
+    StoreRig rig;
+    rig.log_config.segment_bytes = 300;
+    ASSERT_TRUE(rig.open());
+    ASSERT_TRUE(rig.append(*rig.log(), {"value"}));
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    ASSERT_TRUE(rig.store->checkpoint());
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(rig.append(*rig.log(), {"value"}));
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    std::vector<std::string> torn = snapshots(rig);
+    ASSERT_GT(torn.size(), 3U);
+    torn.erase(torn.begin() + 1);  // this one had reached the disk
+    for (const std::string& path : torn) {
+      ASSERT_TRUE((*rig.disk->open(path, fs::OpenMode::write))->truncate(0));
+    }
+    if (!sidecar) {
+      ASSERT_TRUE(rig.disk->remove("/data/sidecar/kafka.sidecar"));
+    }
+    ASSERT_TRUE(rig.kill());
+    for (const std::string& path : torn) EXPECT_FALSE(fs::exists(*rig.disk, path)) << path;
+    EXPECT_EQ(snapshots(rig).size(), 1U);
+    EXPECT_EQ(rig.log()->offsets().end, Offset(21));
+  }
+}
+
 TEST(KafkaStore, the_epoch_file_is_there_with_the_first_round_of_an_epoch) {
   StoreRig rig;
   ASSERT_TRUE(rig.open());
