@@ -92,9 +92,9 @@ void StoreWorkload::step() {
 
 void StoreWorkload::create(const TopicPartition& id) {
   // A new topic id each time, as a broker would give: files of a removed topic are not this one's.
+  // No two are one bit apart, which is taken for damage.
   Uuid topic;
-  topic.bytes[0] = 1;
-  topic.bytes[15] = static_cast<std::uint8_t>(++topics_);
+  topic.bytes.fill(static_cast<std::uint8_t>(++topics_));
   Expected& expected = expected_[id];
   if (!expected.maybe_gone && expected.exists) return;  // a removal failed half-way: leave it
   expected.removed = false;
