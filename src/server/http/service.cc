@@ -57,7 +57,9 @@ Result<std::unique_ptr<HttpService>> HttpService::open(boost::asio::io_context& 
   options.idle_ms_max = 60'000;
   options.requests_in_flight_max = 16;
   const std::shared_ptr<const State> state = impl->state;
-  const auto make_handler = [state](const Peer&) { return std::make_shared<Dispatcher>(state); };
+  const auto make_handler = [state](const std::shared_ptr<const Peer>&) {
+    return std::make_shared<Dispatcher>(state);
+  };
   POLYLOG_ASSIGN(listener,
                  Listener::open(context, std::move(options), make_handler, metrics));
   impl->listener = std::move(listener);

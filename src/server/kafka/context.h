@@ -68,11 +68,11 @@ struct Context {
 
 // One connection, as far as it is more than a sequence of requests.
 struct Client {
-  Client(Peer peer_in, std::shared_ptr<Context> context_in)
+  Client(std::shared_ptr<const Peer> peer_in, std::shared_ptr<Context> context_in)
       : peer(std::move(peer_in)),
-        origin(broker::parse_origin(peer.address)),
+        origin(broker::parse_origin(peer->address())),
         context(std::move(context_in)) {}
-  const Peer peer;
+  const std::shared_ptr<const Peer> peer;
   const broker::Origin origin;  // of what it produces
   const std::shared_ptr<Context> context;  // requests at work may outlive the service
   bool ended = false;  // no request will follow: long polls answer at once

@@ -37,8 +37,8 @@ Async<void> describe_cluster(Context& context, ClientPtr client, Call call, Repl
   }
   DescribeClusterResponse::DescribeClusterBroker& node = response.brokers.emplace_back();
   node.broker_id = context.broker.settings().node_id;
-  node.host = context.advertised_host(client->peer);
-  node.port = context.advertised_port(client->peer);
+  node.host = context.advertised_host(*client->peer);
+  node.port = context.advertised_port(*client->peer);
   response.controller_id = node.broker_id;
   if (request->include_cluster_authorized_operations) {
     response.cluster_authorized_operations = cluster_operations;

@@ -93,7 +93,7 @@ Async<void> find_coordinator(Context& context, ClientPtr client, Call call, Repl
   const std::shared_ptr<Reply> held = hold(std::move(reply));
   context.groups.find([held, client, asked, version](GroupError error) {
     Context& its = *client->context;
-    Found found = found_here(its, client->peer);
+    Found found = found_here(its, *client->peer);
     if (error != GroupError::none) {
       found = not_found(error_code(error), "the topic of group offsets is not there");
     }

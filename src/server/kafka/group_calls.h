@@ -23,7 +23,7 @@ inline std::shared_ptr<Reply> hold(Reply reply) {
 }
 
 // Who asks, in the form Kafka shows it.
-inline std::string client_host(const Client& client) { return "/" + client.peer.ip; }
+inline std::string client_host(const Client& client) { return "/" + client.peer->ip; }
 inline broker::groups::Caller caller_of(const ClientPtr& client, const Call& call) {
   broker::groups::Caller caller;
   caller.client_id = call.client_id.value_or("");

@@ -23,7 +23,7 @@ Async<void> init_producer_id(Context& context, ClientPtr client, Call call, Repl
     // are told the same by FindCoordinator.
     log_warn(context.refused_transactions,
              "kafka: refused transactional producer " + *request->transactional_id + " of " +
-                 client->peer.address + ": transactions are not served yet");
+                 client->peer->address() + ": transactions are not served yet");
     response.error_code = context.wire(ErrorCode::unsupported_version);
     reply.send(response);
     co_return;

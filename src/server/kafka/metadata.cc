@@ -46,7 +46,7 @@ Async<void> create_automatically(ClientPtr client, std::string name) {
       co_await context.broker.create_topic(std::move(request));
   using TopicError = broker::Broker::TopicError;
   if (outcome.error == TopicError::none) {
-    log_info("kafka: created topic " + name + ", asked for by " + client->peer.address);
+    log_info("kafka: created topic " + name + ", asked for by " + client->peer->address());
   } else if (outcome.error != TopicError::exists) {
     log_warn(context.storage_trouble,
              "kafka: cannot create topic " + name + ": " + outcome.message);
@@ -131,8 +131,8 @@ Async<void> metadata(Context& context, ClientPtr client, Call call, Reply reply)
   MetadataResponse response;
   MetadataResponse::MetadataResponseBroker& node = response.brokers.emplace_back();
   node.node_id = context.broker.settings().node_id;
-  node.host = context.advertised_host(client->peer);
-  node.port = context.advertised_port(client->peer);
+  node.host = context.advertised_host(*client->peer);
+  node.port = context.advertised_port(*client->peer);
   response.cluster_id = context.broker.cluster_id().to_string();
   response.controller_id = node.node_id;
   answer_topics(client, *request, call.version, response);

@@ -74,7 +74,7 @@ void Reply::malformed(const Error& error) {
 void Reply::close(std::string_view why) {
   count_time();
   const auto key = static_cast<protocol::kafka::ApiKey>(api_key_);
-  log_warn(context_.refused_requests, "kafka: closed " + client_->peer.address + ": " +
+  log_warn(context_.refused_requests, "kafka: closed " + client_->peer->address() + ": " +
                                           std::string(protocol::kafka::name(key)) + " v" +
                                           std::to_string(version_) + ": " + std::string(why));
   slot_.close();

@@ -14,10 +14,10 @@ using protocol::kafka::ApiKey;
 using protocol::kafka::RequestHeader;
 
 // Reads headers and hands requests to their handlers.
-class Dispatcher final : public FrameHandler, public std::enable_shared_from_this<Dispatcher> {
+class Dispatcher final : public FrameHandler {
  public:
-  Dispatcher(std::shared_ptr<Context> context, const Peer& peer)
-      : context_(std::move(context)), client_(std::make_shared<Client>(peer, context_)) {}
+  Dispatcher(std::shared_ptr<const Peer> peer, std::shared_ptr<Context> context)
+      : client_(std::make_shared<Client>(std::move(peer), std::move(context))) {}
 
   Async<void> on_frame(Slice frame, ResponseSlot slot) override {
     Result<RequestHeader> header = read_header(frame);
@@ -32,10 +32,11 @@ class Dispatcher final : public FrameHandler, public std::enable_shared_from_thi
       slot.close();
       co_return;
     }
-    ApiCounters& counters = context_->api_counters.at(header->api_key);
+    Context& context = *client_->context;
+    ApiCounters& counters = context.api_counters.at(header->api_key);
     counters.requests->add();
     counters.request_bytes->add(frame.size());
-    Reply reply(*context_, client_, counters, *header, frame.size(), std::move(slot));
+    Reply reply(context, client_, counters, *header, frame.size(), std::move(slot));
     if (header->api_version < api->first || header->api_version > api->last) {
       refuse_version(*api, reply);
       co_return;
@@ -45,7 +46,7 @@ class Dispatcher final : public FrameHandler, public std::enable_shared_from_thi
     call.client_id = std::move(header->client_id);
     call.body = header->body(frame);
     frame = {};
-    co_await api->handle(*context_, client_, std::move(call), std::move(reply));
+    co_await api->handle(context, client_, std::move(call), std::move(reply));
   }
 
   void on_end() override {
@@ -79,10 +80,10 @@ class Dispatcher final : public FrameHandler, public std::enable_shared_from_thi
   }
 
   void refuse(const std::string& why) {
-    log_warn(context_->refused_requests, "kafka: closed " + client_->peer.address + ": " + why);
+    log_warn(client_->context->refused_requests,
+             "kafka: closed " + client_->peer->address() + ": " + why);
   }
 
-  std::shared_ptr<Context> context_;
   ClientPtr client_;
 };
 
@@ -165,8 +166,8 @@ Result<std::unique_ptr<KafkaService>> KafkaService::open(broker::Broker& broker,
     if (!quotas.limited(broker::quotas::Kind::connection)) return 0;
     return quotas.admit(ip, context->broker.steady_ms());
   };
-  const auto make_handler = [context](const Peer& peer) {
-    return std::make_shared<Dispatcher>(context, peer);
+  const auto make_handler = [context](std::shared_ptr<const Peer> peer) {
+    return std::make_shared<Dispatcher>(std::move(peer), context);
   };
   POLYLOG_ASSIGN(listener, Listener::open(broker.reactor().context(), std::move(options),
                                           make_handler, metrics));

@@ -92,9 +92,7 @@ class FrameBuffer::Large {
   std::size_t received_ = 0;
 };
 
-FrameBuffer::FrameBuffer(std::shared_ptr<BufferPool> pool, CutFrame cut,
-                         std::size_t frame_bytes_max)
-    : pool_(std::move(pool)), cut_(cut), frame_bytes_max_(frame_bytes_max) {}
+FrameBuffer::FrameBuffer(const FrameRules& rules) : rules_(rules) {}
 FrameBuffer::~FrameBuffer() = default;
 
 MutableBytes FrameBuffer::space() {
@@ -109,7 +107,7 @@ MutableBytes FrameBuffer::space() {
 void FrameBuffer::renew_block() {
   // A partial frame that already starts its block cannot gain room by moving.
   if (block_ && from_ == 0 && to_ > 0) return;
-  std::shared_ptr<BufferPool::Block> fresh = pool_->take();
+  std::shared_ptr<BufferPool::Block> fresh = rules_.buffers->take();
   const std::size_t left = to_ - from_;
   if (left > 0) std::memcpy(fresh->bytes, block_->bytes + from_, left);
   block_ = std::move(fresh);
@@ -137,7 +135,7 @@ FrameBuffer::Next FrameBuffer::next() {
   wanted_ = 0;
   if (from_ == to_) return next;
   const ByteView arrived(block_->bytes + from_, to_ - from_);
-  const FrameCut cut = cut_(arrived, frame_bytes_max_);
+  const FrameCut cut = rules_.cut(arrived, rules_.frame_bytes_max);
   if (cut.kind == FrameCut::Kind::more) return next;
   next.kind = cut.kind;
   next.reason = cut.reason;

@@ -31,6 +31,13 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   std::vector<std::unique_ptr<Block>> idle_;
 };
 
+// How the connections of one listener cut what arrives.
+struct FrameRules {
+  std::shared_ptr<BufferPool> buffers;
+  CutFrame cut = nullptr;
+  std::size_t frame_bytes_max = 0;  // body of one frame
+};
+
 // Turns what arrives on a connection into frames without copying them: one read may bring many
 // frames, which then share a pooled block. A frame larger than a block gets memory of its own
 // that grows with what was really received, so an announced length costs nothing. An idle
@@ -40,7 +47,8 @@ class FrameBuffer {
   // Memory beyond what has arrived that an incomplete large frame may hold.
   static constexpr std::size_t growth_bytes = 1024 * 1024;
 
-  FrameBuffer(std::shared_ptr<BufferPool> pool, CutFrame cut, std::size_t frame_bytes_max);
+  // `rules` outlives the buffer.
+  explicit FrameBuffer(const FrameRules& rules);
   ~FrameBuffer();
 
   // Where the next read goes; never empty. Only after next() said `more`.
@@ -64,9 +72,7 @@ class FrameBuffer {
   void begin_large(const FrameCut& cut);
   void renew_block();
 
-  std::shared_ptr<BufferPool> pool_;
-  CutFrame cut_;
-  std::size_t frame_bytes_max_;
+  const FrameRules& rules_;
   std::shared_ptr<BufferPool::Block> block_;
   std::size_t from_ = 0;  // [from_, to_) of the block has arrived and is not cut yet
   std::size_t to_ = 0;

@@ -49,7 +49,8 @@ class Frames : public testing::Test {
   }
 
   std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
-  FrameBuffer buffer_{pool_, cut_length_prefixed, frame_bytes_max};
+  FrameRules rules_{pool_, cut_length_prefixed, frame_bytes_max};
+  FrameBuffer buffer_{rules_};
   std::vector<Slice> frames_;
   std::string refusal_;
 };

@@ -14,10 +14,13 @@
 namespace polylog::server {
 
 struct Peer {
-  std::string address;            // of the client, with its port; for log lines
-  std::string ip;                 // of the client, alone
-  std::string local_host;         // the address the client reached us at, without brackets
+  std::string ip;          // of the client
+  std::uint16_t port = 0;  // of the client
   std::uint16_t local_port = 0;
+  std::string local_host;  // the address the client reached us at, without brackets
+
+  // Of the client, for log lines: 192.0.2.7:1234, [2001:db8::1]:1234.
+  std::string address() const;
 };
 
 // How one request ends. Answers leave in the order of their requests; `last` (with bytes) and
@@ -82,7 +85,7 @@ class FrameHandler {
   // What waits for something to happen should answer now.
   virtual void on_end() {}
 };
-using MakeHandler = std::function<std::shared_ptr<FrameHandler>(const Peer&)>;
+using MakeHandler = std::function<std::shared_ptr<FrameHandler>(std::shared_ptr<const Peer>)>;
 
 // What a protocol says about the bytes at the front of the stream.
 struct FrameCut {

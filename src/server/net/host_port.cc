@@ -26,4 +26,11 @@ Result<HostPort> parse_host_port(const std::string& text) {
   return parsed;
 }
 
+std::string join_host_port(const std::string& host, std::uint16_t port) {
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string Peer::address() const { return join_host_port(ip, port); }
+
 }  // namespace polylog::server

@@ -37,9 +37,7 @@ std::int64_t steady_now_ns() {
 }
 
 std::string describe(const tcp::endpoint& endpoint) {
-  const std::string host = endpoint.address().to_string();
-  const bool v6 = endpoint.address().is_v6();
-  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
+  return join_host_port(endpoint.address().to_string(), endpoint.port());
 }
 
 // IPv4 clients of a dual-stack socket look like ::ffff:192.0.2.1; nobody can connect to that.
@@ -65,13 +63,13 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
         make_handler(std::move(make_handler_in)),
         sweep_timer(context),
         held_timer(context) {
+    // Connections may outlive the listener, but are closed before.
+    shared.closed = [this](Connection& closed) { connections.erase(&closed); };
     const std::string label = "protocol=\"" + options.protocol + "\"";
     shared.protocol = options.protocol;
-    shared.cut = options.cut;
-    shared.frame_bytes_max = options.frame_bytes_max;
+    shared.frames = {std::make_shared<BufferPool>(), options.cut, options.frame_bytes_max};
     shared.requests_in_flight_max = options.requests_in_flight_max;
     shared.answer_bytes_max = options.answer_bytes_max;
-    shared.buffers = std::make_shared<BufferPool>();
     shared.bytes_received = &metrics.counter("polylog_network_received_bytes_total",
                                              "Bytes received from clients.", label);
     shared.bytes_sent = &metrics.counter("polylog_network_sent_bytes_total",
@@ -92,8 +90,8 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
 
   Result<void> bind(const HostPort& where);
   Result<void> bind_one(tcp::endpoint endpoint);
-  void welcome(tcp::socket socket);
-  void hold(tcp::socket socket, std::int64_t ms);
+  void welcome(TcpSocket socket);
+  void hold(TcpSocket socket, std::int64_t ms);
   void release_held();
   void refuse_some(tcp::acceptor& acceptor);
   static Async<void> accept_loop(std::shared_ptr<Impl> self, std::size_t index);
@@ -107,7 +105,7 @@ struct Listener::Impl : std::enable_shared_from_this<Listener::Impl> {
   std::vector<tcp::acceptor> acceptors;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections;
   asio::steady_timer sweep_timer;
-  std::multimap<std::int64_t, tcp::socket> held;  // by when they are closed, steady ns
+  std::multimap<std::int64_t, TcpSocket> held;    // by when they are closed, steady ns
   asio::steady_timer held_timer;                  // for the first of them
   std::uint16_t port = 0;
   std::string host;
@@ -179,7 +177,7 @@ Async<void> Listener::Impl::accept_loop(std::shared_ptr<Impl> self, std::size_t 
   while (!self->stopped) {
     boost::system::error_code error;
     auto token = asio::redirect_error(asio::use_awaitable, error);
-    tcp::socket socket = co_await acceptor.async_accept(token);
+    TcpSocket socket = co_await acceptor.async_accept(self->context, token);
     if (self->stopped) co_return;
     if (!error) {
       self->welcome(std::move(socket));
@@ -210,7 +208,7 @@ void Listener::Impl::refuse_some(tcp::acceptor& acceptor) {
   spare_descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void Listener::Impl::welcome(tcp::socket socket) {
+void Listener::Impl::welcome(TcpSocket socket) {
   if (connections.size() >= options.connections_max) {
     refused->add();
     log_warn(accept_trouble, options.protocol + ": refused a connection: " +
@@ -223,8 +221,12 @@ void Listener::Impl::welcome(tcp::socket socket) {
   if (error) return;  // gone already
   const tcp::endpoint local = socket.local_endpoint(error);
   if (error) return;
-  const std::string ip = plain(remote.address()).to_string();
-  if (const std::int64_t ms = options.admit ? options.admit(ip) : 0; ms > 0) {
+  const auto peer = std::make_shared<Peer>();
+  peer->ip = plain(remote.address()).to_string();
+  peer->port = remote.port();
+  peer->local_host = plain(local.address()).to_string();
+  peer->local_port = local.port();
+  if (const std::int64_t ms = options.admit ? options.admit(peer->ip) : 0; ms > 0) {
     throttled->add();
     hold(std::move(socket), ms);
     return;
@@ -233,25 +235,15 @@ void Listener::Impl::welcome(tcp::socket socket) {
   socket.non_blocking(true, error);
   accepted->add();
 
-  Peer peer;
-  peer.ip = ip;
-  peer.address = describe(tcp::endpoint(plain(remote.address()), remote.port()));
-  peer.local_host = plain(local.address()).to_string();
-  peer.local_port = local.port();
-  std::shared_ptr<FrameHandler> handler = make_handler(peer);
-  const std::weak_ptr<Impl> weak = weak_from_this();
-  const std::shared_ptr<Connection> connection = Connection::make(
-      std::make_unique<Connection::Socket>(std::move(socket)), std::move(peer), shared,
-      std::move(handler), [weak](Connection& closed) {
-        if (const auto self = weak.lock()) self->connections.erase(&closed);
-      });
+  const std::shared_ptr<Connection> connection =
+      make_connection(std::move(socket), peer, shared, make_handler(peer));
   connections.emplace(connection.get(), connection);
   connection->start();
 }
 
 // A client whose connection is closed at once tries again at once: it is let wait instead. Beyond
 // a number of those, closing is all that is left.
-void Listener::Impl::hold(tcp::socket socket, std::int64_t ms) {
+void Listener::Impl::hold(TcpSocket socket, std::int64_t ms) {
   if (held.size() >= held_max) return;
   held.emplace(steady_now_ns() + ms * 1'000'000, std::move(socket));
   release_held();
@@ -343,8 +335,7 @@ void Listener::set_connections_max(std::size_t connections_max) {
 
 std::uint16_t Listener::port() const { return impl_->port; }
 std::string Listener::address() const {
-  const bool v6 = impl_->host.find(':') != std::string::npos;
-  return (v6 ? "[" + impl_->host + "]" : impl_->host) + ":" + std::to_string(impl_->port);
+  return join_host_port(impl_->host, impl_->port);
 }
 std::size_t Listener::connections() const { return impl_->connections.size(); }
 

@@ -62,5 +62,7 @@ struct HostPort {
   std::uint16_t port = 0;
 };
 Result<HostPort> parse_host_port(const std::string& text);
+// The other way round: brackets where the host is an IPv6 address.
+std::string join_host_port(const std::string& host, std::uint16_t port);
 
 }  // namespace polylog::server

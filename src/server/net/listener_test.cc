@@ -128,7 +128,7 @@ class Serving : public testing::Test {
     options.address = "127.0.0.1:0";
     options.frame_bytes_max = 4 * 1024 * 1024;
     if (change) change(options);
-    const auto make = [](const Peer&) { return std::make_shared<Echo>(); };
+    const auto make = [](const std::shared_ptr<const Peer>&) { return std::make_shared<Echo>(); };
     Result<std::unique_ptr<Listener>> opened = Listener::open(context_, options, make, metrics_);
     ASSERT_TRUE(opened) << opened.error().to_string();
     listener_ = std::move(*opened);
@@ -412,7 +412,7 @@ TEST_F(Serving, a_port_in_use_is_one_clear_sentence) {
   start();
   ListenerOptions options;
   options.address = "127.0.0.1:" + std::to_string(listener_->port());
-  const auto make = [](const Peer&) { return std::make_shared<Echo>(); };
+  const auto make = [](const std::shared_ptr<const Peer>&) { return std::make_shared<Echo>(); };
   asio::io_context other;
   Metrics metrics;
   const auto second = Listener::open(other, options, make, metrics);

@@ -5,7 +5,7 @@
 namespace polylog::server {
 
 std::uint64_t ResponseQueue::open() {
-  slots_.emplace_back();
+  slots_.push_back(std::nullopt);
   ++unanswered_;
   return first_ + slots_.size() - 1;
 }

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
+#include "server/net/fifo.h"
 #include "server/net/handler.h"
 
 namespace polylog::server {
@@ -30,7 +30,7 @@ class ResponseQueue {
   bool empty() const { return slots_.empty(); }
 
  private:
-  std::deque<std::optional<Answer>> slots_;
+  Fifo<std::optional<Answer>> slots_;
   std::uint64_t first_ = 0;  // sequence of slots_.front()
   std::size_t unanswered_ = 0;
   std::size_t held_bytes_ = 0;
