@@ -17,7 +17,7 @@ void Generations::end(LogPosition written) {
     ended_.back().last = current_;  // a full disk ends many in the same place
   } else {
     ended_.push_back({current_, current_, written});
-    if (ended_.size() > remembered_max) ended_.pop_front();
+    if (ended_.size() > remembered_max) ended_.erase(ended_.begin());
   }
   ++current_;
 }
@@ -99,7 +99,7 @@ void LogState::forget(Partition& partition) {
   if (partition.passing_ == 0) return;
   const auto its = [&](const Passing& passing) { return passing.partition == &partition; };
   std::erase_if(unwritten, its);
-  std::erase_if(unsynced, its);
+  unsynced.erase_if(its);
   partition.passing_ = 0;
 }
 

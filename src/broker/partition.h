@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "base/fifo.h"
 #include "broker/async.h"
 #include "broker/topic_config.h"
 #include "broker/transcoder.h"
@@ -41,7 +41,7 @@ class Generations {
   };
   static constexpr std::size_t remembered_max = 64;
   std::uint64_t current_ = 0;
-  std::deque<Ended> ended_;
+  std::vector<Ended> ended_;
 };
 
 // A Log as the broker sees it: who waits for it, and what readers may see of it. One per
@@ -84,7 +84,7 @@ struct LogState : std::enable_shared_from_this<LogState> {
   Error failure;               // of the last write or sync that failed
   std::vector<Partition*> partitions;  // of a log that is not shared: the one it belongs to
   std::vector<Passing> unwritten;      // this turn's appends, in order
-  std::deque<Passing> unsynced;        // in order
+  Fifo<Passing> unsynced;              // in order
 };
 
 // One partition: the rules above its PartitionLog. Reactor only, except where the engine itself

@@ -83,7 +83,7 @@ TEST(SegmentFrame, impossible_heads_are_corrupt) {
 }
 
 TEST(SegmentFrame, lengths_that_do_not_agree_are_corrupt) {
-  for (const std::size_t at : {8, 9, 11, 12, 13, 15, 17, 18, 20, 23, 24, 26}) {
+  for (const std::size_t at : {8U, 9U, 11U, 12U, 13U, 15U, 17U, 18U, 20U, 23U, 24U, 26U}) {
     for (const int change : {1, 0xff}) {
       Bytes bytes = small;
       bytes[at] = static_cast<std::uint8_t>(bytes[at] + change);

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "server/net/fifo.h"
+#include "base/fifo.h"
 #include "server/net/response_queue.h"
 #include "server/net/socket.h"
 

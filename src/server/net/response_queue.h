@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/net/fifo.h"
+#include "base/fifo.h"
 #include "server/net/handler.h"
 
 namespace polylog::server {

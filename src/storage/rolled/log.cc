@@ -254,7 +254,7 @@ Result<void> RolledLog::write_staged_locked() {
   for (const StagedBatch& staged : staged_) {
     note_written(staged.info, staged.bytes.head_view(), staged.bytes.rest.view());
   }
-  staged_.clear();
+  staged_ = std::vector<StagedBatch>();  // most logs have nothing staged most of the time
   written_end_ = staged_end_;
   if (segment.size - segment.writeback_from >= writeback_bytes) {
     segment.held->start_writeback(segment.writeback_from, segment.size - segment.writeback_from);

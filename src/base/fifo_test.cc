@@ -1,4 +1,4 @@
-#include "server/net/fifo.h"
+#include "base/fifo.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-namespace polylog::server {
+namespace polylog {
 namespace {
 
 TEST(Fifo, does_what_a_deque_does) {
@@ -33,6 +33,15 @@ TEST(Fifo, does_what_a_deque_does) {
   }
 }
 
+TEST(Fifo, what_is_erased_leaves_the_others_in_order) {
+  Fifo<std::shared_ptr<int>> fifo;
+  for (int i = 0; i < 10; ++i) fifo.push_back(std::make_shared<int>(i));
+  for (int i = 0; i < 3; ++i) fifo.pop_front();
+  fifo.erase_if([](const auto& item) { return *item % 2 == 0; });
+  ASSERT_EQ(fifo.size(), 4U);
+  for (std::size_t i = 0; i < fifo.size(); ++i) EXPECT_EQ(*fifo[i], 3 + 2 * static_cast<int>(i));
+}
+
 TEST(Fifo, what_was_taken_out_is_let_go_at_once) {
   Fifo<std::shared_ptr<int>> fifo;
   const auto first = std::make_shared<int>(1);
@@ -43,4 +52,4 @@ TEST(Fifo, what_was_taken_out_is_let_go_at_once) {
 }
 
 }  // namespace
-}  // namespace polylog::server
+}  // namespace polylog

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-namespace polylog::server {
+namespace polylog {
 
 // First in, first out, for queues that are empty most of the time: an empty one holds no memory
 // (std::deque takes more than half a KiB before anything is in it). T's default value owns
@@ -32,6 +32,14 @@ class Fifo {
     items_.push_back(std::move(item));
   }
 
+  template <typename Predicate>
+  void erase_if(Predicate which) {
+    items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+    std::erase_if(items_, which);
+    if (items_.empty()) items_ = std::vector<T>();
+  }
+
   // REQUIRES: not empty.
   void pop_front() {
     POLYLOG_ASSERT(!empty());
@@ -46,4 +54,4 @@ class Fifo {
   std::size_t first_ = 0;  // those before it were taken out
 };
 
-}  // namespace polylog::server
+}  // namespace polylog
