@@ -54,8 +54,9 @@ INCLUDES = {
                         "protocol/rocketmq", "server/net", "server/log.h", "server/metrics.h"],
     "server/http": [*BASICS, "record", "format", "broker", "storage/store.h", "server/net",
                     "server/log.h", "server/metrics.h"],
+    "server/heap.h": BASICS,
     "server/log.h": BASICS,
-    "server/metrics.h": BASICS,
+    "server/metrics.h": [*BASICS, "server/heap.h"],
 }
 EVERYTHING = ("cli", "main.cc")
 # Tests may include everything; a rig is what several tests of a folder share.

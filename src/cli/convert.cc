@@ -1,6 +1,5 @@
 #include "cli/convert.h"
 
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -12,6 +11,7 @@
 #include "cli/read_settings.h"
 #include "convert/convert.h"
 #include "fs/posix_file_system.h"
+#include "server/heap.h"
 
 namespace polylog::cli {
 namespace {
@@ -50,13 +50,6 @@ void raise_open_files() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// Buffers of megabytes come and go all the time: given back to the system each time, they would be
-// zeroed by it again.
-void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 128 << 20);
 }
 
 convert::Engines engines_by_layout(const Engines& engines) {
@@ -98,7 +91,7 @@ int convert(const ConvertOptions& options, const Engines& engines) {
   }
   wanted.stop = [] { return interrupted(); };
   raise_open_files();
-  keep_freed_memory();
+  server::keep_freed_memory();
   catch_interrupts();
   const Steady::time_point started = Steady::now();
   const auto summary = convert::convert(fs, clock, engines_by_layout(engines), wanted);

@@ -1,6 +1,5 @@
 #include "cli/serve.h"
 
-#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
 #include "fs/posix_file_system.h"
+#include "server/heap.h"
 #include "server/http/broker_metrics.h"
 #include "server/http/service.h"
 #include "server/kafka/service.h"
@@ -120,6 +120,10 @@ class Server {
   Result<void> run() {
     server::http::add_broker_metrics(metrics_, *broker_);
     broker_->start_background();
+    // A full pool has no use for it either.
+    reactor_.every(server::heap_rest_ms, [this] {
+      static_cast<void>(pool_.submit([this] { heap_.give_back(); }, {}));
+    });
     groups_->start();
     http_->start();
     kafka_->start();
@@ -266,6 +270,7 @@ class Server {
   fs::PosixFileSystem fs_;
   server::Metrics metrics_;
   std::unique_ptr<fs::Lock> lock_;
+  server::HeapRest heap_;
   broker::Reactor reactor_;
   broker::Pool pool_{reactor_, pool_threads};
   std::unique_ptr<broker::Broker> broker_;
@@ -280,10 +285,7 @@ class Server {
 }  // namespace
 
 int serve(const ServeOptions& options, const Engines& engines) {
-  // Frames of a megabyte come and go all the time: without this each would be mapped, faulted in
-  // and handed back to the kernel. What is free at the top beyond the second figure still goes.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 8 << 20);
+  server::keep_freed_memory();
   std::signal(SIGPIPE, SIG_IGN);
   fs::PosixFileSystem fs;
   auto settings = read_settings(fs, options.config, options.set);

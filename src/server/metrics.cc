@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "server/heap.h"
+
 namespace polylog::server {
 namespace {
 
@@ -19,16 +21,6 @@ std::string number(double value) {
     std::snprintf(text, sizeof(text), "%.9g", value);
   }
   return text;
-}
-
-double resident_bytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr) return 0;
-  long long total_pages = 0, resident_pages = 0;
-  const int fields = std::fscanf(file, "%lld %lld", &total_pages, &resident_pages);
-  std::fclose(file);
-  if (fields != 2) return 0;
-  return static_cast<double>(resident_pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 double cpu_seconds() {
@@ -98,7 +90,7 @@ void add_process_metrics(Metrics& metrics) {
   const auto started = std::chrono::system_clock::now().time_since_epoch();
   const double start_seconds = std::chrono::duration<double>(started).count();
   metrics.gauge("process_resident_memory_bytes", "Resident memory size in bytes.",
-                resident_bytes);
+                [] { return static_cast<double>(resident_bytes()); });
   metrics.gauge("process_cpu_seconds_total", "Total user and system CPU time in seconds.",
                 cpu_seconds, "", true);
   metrics.gauge("process_open_fds", "Number of open file descriptors.", open_descriptors);

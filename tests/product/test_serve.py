@@ -2,16 +2,18 @@
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
+import time
 import unittest
 import urllib.error
 import urllib.request
 
 import program
-from program import BINARY, ProductTest, Served, free_port, run, tree
+from program import BINARY, PATIENCE_SECONDS, ProductTest, Served, free_port, run, tree
 
 NOBODY = 65534
 
@@ -143,6 +145,32 @@ class StopTest(ProductTest):
         broker.start()
         self.assertIn("unclean stop", broker.text())
         self.assertEqual(run("consume", "-t", "kept", "-e", "-b", broker.address).stdout, "x\n")
+
+
+class MemoryTest(ProductTest):
+    def resident_mib(self, broker):
+        with open(f"/proc/{broker.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(r"VmRSS:\s+(\d+) kB", status.read()).group(1)) / 1024
+
+    def test_what_a_burst_took_is_given_back(self):
+        broker = self.serve()
+        run("topic", "create", "burst", "-p", 32, "-b", broker.address)
+        lines = "".join(f"{i:08} {'x' * 900_000}\n" for i in range(64))
+        self.assertEqual(run("produce", "-t", "burst", "-b", broker.address,
+                             stdin=lines).returncode, 0)
+        before = self.resident_mib(broker)
+        readers = [subprocess.Popen([BINARY, "consume", "-t", "burst", "-e", "-b", broker.address],
+                                    stdout=subprocess.DEVNULL) for _ in range(8)]
+        most = before
+        while any(reader.poll() is None for reader in readers):
+            most = max(most, self.resident_mib(broker))
+            time.sleep(0.002)
+        self.assertEqual([reader.returncode for reader in readers], [0] * 8)
+        self.assertGreater(most, 30)  # or there was no burst
+        until = time.monotonic() + PATIENCE_SECONDS
+        while (now := self.resident_mib(broker)) > 24 and time.monotonic() < until:
+            time.sleep(0.2)
+        self.assertLess(now, 24, f"{before} MiB before, {most} at most")
 
 
 class HttpTest(ProductTest):
