@@ -1,6 +1,7 @@
 #include "format/kafka/records.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 #include <utility>
@@ -55,11 +56,30 @@ std::size_t sized_bytes(const std::optional<ByteView>& bytes) {
   return varlong_size(static_cast<std::int64_t>(bytes->size())) + bytes->size();
 }
 
-std::uint8_t* write_sized(std::uint8_t* at, const std::optional<ByteView>& bytes) {
-  if (!bytes) return write_varlong(at, -1);
-  at = write_varlong(at, static_cast<std::int64_t>(bytes->size()));
-  return std::copy(bytes->begin(), bytes->end(), at);
-}
+// Appends numbers and bytes without clearing the room for them first.
+class Appender {
+ public:
+  explicit Appender(std::vector<std::uint8_t>& to) : to_(to) {}
+
+  void byte(std::uint8_t value) { *at_++ = value; }
+  // A dozen may stand between two flush().
+  void number(std::int64_t value) { at_ = write_varlong(at_, value); }
+  void sized(const std::optional<ByteView>& bytes) {
+    number(bytes ? static_cast<std::int64_t>(bytes->size()) : -1);
+    if (!bytes || bytes->empty()) return;
+    flush();
+    to_.insert(to_.end(), bytes->begin(), bytes->end());
+  }
+  void flush() {
+    to_.insert(to_.end(), numbers_.data(), at_);
+    at_ = numbers_.data();
+  }
+
+ private:
+  std::vector<std::uint8_t>& to_;
+  std::array<std::uint8_t, 128> numbers_;
+  std::uint8_t* at_ = numbers_.data();
+};
 
 std::size_t body_bytes(const Record& record, std::int64_t timestamp_delta, std::int64_t delta) {
   std::size_t size = 1 + varlong_size(timestamp_delta) + varlong_size(delta);
@@ -147,25 +167,28 @@ Result<void> BatchBuilder::append(const Record& record, std::int64_t delta) {
   const std::int64_t timestamp_delta =
       wrapping_subtract(record.timestamp.value(), base_timestamp_.value());
   const std::size_t body = body_bytes(record, timestamp_delta, delta);
-  const std::size_t at = payload_.size();
   if (body > static_cast<std::size_t>(int32_max) - uncompressed_bytes() ||
       body + record_length_bytes_max >
           static_cast<std::size_t>(int32_max) - uncompressed_bytes()) {
     return fail(Errc::too_large, "a batch holds at most 2^31-1 bytes");
   }
-  payload_.resize(at + varlong_size(static_cast<std::int64_t>(body)) + body);
-  std::uint8_t* out = write_varlong(payload_.data() + at, static_cast<std::int64_t>(body));
-  *out++ = 0;  // attributes
-  out = write_varlong(out, timestamp_delta);
-  out = write_varlong(out, delta);
-  out = write_sized(out, record.key);
-  out = write_sized(out, record.value);
-  out = write_varlong(out, static_cast<std::int64_t>(record.headers.size()));
+  if (batch_.empty()) batch_.resize(header_bytes);
+  const std::size_t at = batch_.size();
+  Appender out(batch_);
+  out.number(static_cast<std::int64_t>(body));
+  out.byte(0);  // attributes
+  out.number(timestamp_delta);
+  out.number(delta);
+  out.sized(record.key);
+  out.sized(record.value);
+  out.number(static_cast<std::int64_t>(record.headers.size()));
   for (const Header& header : record.headers) {
-    out = write_sized(out, as_bytes(header.name));
-    out = write_sized(out, header.value);
+    out.flush();
+    out.sized(as_bytes(header.name));
+    out.sized(header.value);
   }
-  POLYLOG_ASSERT(out == payload_.data() + payload_.size());
+  out.flush();
+  POLYLOG_ASSERT(batch_.size() == at + varlong_size(static_cast<std::int64_t>(body)) + body);
   ++count_;
   last_delta_ = delta;
   max_timestamp_ = std::max(max_timestamp_, record.timestamp);
@@ -174,14 +197,17 @@ Result<void> BatchBuilder::append(const Record& record, std::int64_t delta) {
 
 Result<std::vector<std::uint8_t>> BatchBuilder::finish() {
   const bool plain = count_ == 0 || options_.codec == Codec::none;
-  std::vector<std::uint8_t> records;
+  std::vector<std::uint8_t> batch = std::exchange(batch_, {});
+  batch.resize(std::max(batch.size(), header_bytes));
   if (!plain) {
+    const ByteView records = ByteView(batch).subspan(header_bytes);
     POLYLOG_ASSIGN(compressed,
                    compress(options_.codec,
-                            options_.level.value_or(default_level(options_.codec)), payload_));
-    records = std::move(compressed);
+                            options_.level.value_or(default_level(options_.codec)), records));
+    batch.resize(header_bytes);
+    batch.insert(batch.end(), compressed.begin(), compressed.end());
   }
-  const ByteView body = plain ? ByteView(payload_) : ByteView(records);
+  const ByteView body = ByteView(batch).subspan(header_bytes);
   if (body.size() > static_cast<std::size_t>(int32_max) - header_bytes) {
     return fail(Errc::too_large, "a batch holds at most 2^31-1 bytes");
   }
@@ -205,13 +231,10 @@ Result<std::vector<std::uint8_t>> BatchBuilder::finish() {
   header.base_sequence = options_.base_sequence;
   header.records_count = count_;
 
-  std::vector<std::uint8_t> batch(header_bytes + body.size());
   const HeaderBytes head(batch.data(), header_bytes);
   encode_header(header, head);
-  std::copy(body.begin(), body.end(), batch.begin() + header_bytes);
   patch_crc(head, body);
 
-  payload_.clear();
   count_ = 0;
   last_delta_ = -1;
   base_timestamp_ = max_timestamp_ = no_timestamp;

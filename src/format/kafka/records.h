@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -86,8 +87,11 @@ class BatchBuilder {
   // too far above it.
   Result<void> add_at_offset(const Record& record);
 
+  // Makes room for a batch of so many bytes, uncompressed.
+  void reserve(std::size_t bytes) { batch_.reserve(bytes); }
+
   std::int32_t count() const { return count_; }
-  std::size_t uncompressed_bytes() const { return header_bytes + payload_.size(); }
+  std::size_t uncompressed_bytes() const { return std::max(header_bytes, batch_.size()); }
 
   // The batch; the builder is empty afterwards and may be used again with the same options.
   // Errors as compress(). Without records: an empty batch, as compaction leaves behind.
@@ -97,7 +101,7 @@ class BatchBuilder {
   Result<void> append(const Record& record, std::int64_t delta);
 
   BatchOptions options_;
-  std::vector<std::uint8_t> payload_;
+  std::vector<std::uint8_t> batch_;  // room for the header, then the records; empty at first
   std::int32_t count_ = 0;
   std::int64_t last_delta_ = -1;
   Timestamp base_timestamp_ = no_timestamp;

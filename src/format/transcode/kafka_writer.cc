@@ -51,6 +51,9 @@ Result<void> KafkaWriter::begin_batch(const segment::StoredRecord& stored, Leade
   options_.epoch = epoch;
   if (stored.shows_append_time) options_.append_time = stored.record.timestamp;
   builder_.emplace(options_);
+  // A record takes less in a batch than by itself.
+  const std::size_t left = input_bytes_ - std::min(input_bytes_, finished_bytes_);
+  builder_->reserve(std::min(left, batch_bytes_usual));
   return {};
 }
 

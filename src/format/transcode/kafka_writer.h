@@ -17,7 +17,9 @@ namespace polylog::format {
 // Collects records of any origin into Kafka batches, as transcode.h describes them.
 class KafkaWriter {
  public:
-  explicit KafkaWriter(std::size_t output_max) : output_max_(output_max) {}
+  // `input_bytes`: of what is going to be written, in its own form.
+  KafkaWriter(std::size_t output_max, std::size_t input_bytes)
+      : output_max_(output_max), input_bytes_(input_bytes) {}
 
   // There is enough: the records behind are left for the next read.
   bool full() const;
@@ -32,6 +34,7 @@ class KafkaWriter {
   bool fits(const segment::StoredRecord& record, LeaderEpoch epoch) const;
 
   const std::size_t output_max_;
+  const std::size_t input_bytes_;
   KafkaTerms terms_;
   std::optional<kafka::BatchBuilder> builder_;
   kafka::BatchOptions options_;

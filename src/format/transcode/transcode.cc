@@ -50,6 +50,12 @@ Batch finished(SegmentWriter& writer, const Batch& batch) {
   return {BatchFormat::segment, info, Slice::of(writer.take())};
 }
 
+std::size_t bytes_of(const std::vector<Batch>& batches) {
+  std::size_t bytes = 0;
+  for (const Batch& batch : batches) bytes += batch.bytes.size();
+  return bytes;
+}
+
 // Adds the batches' records until the writer has enough.
 template <typename Reader>
 Result<void> add_all(Reader reader, LeaderEpoch epoch, KafkaWriter& writer) {
@@ -111,7 +117,7 @@ Result<Batch> rocketmq_to_segment(const Batch& batch, const SegmentTarget& targe
 
 Result<std::vector<Batch>> rocketmq_to_kafka(const std::vector<Batch>& batches,
                                              const KafkaTarget& target) {
-  KafkaWriter writer(target.output_max);
+  KafkaWriter writer(target.output_max, bytes_of(batches));
   for (const Batch& batch : batches) {
     POLYLOG_TRY(add_all(MessageRecords(batch, target.log_append_time), batch.info.epoch, writer));
   }
@@ -120,7 +126,7 @@ Result<std::vector<Batch>> rocketmq_to_kafka(const std::vector<Batch>& batches,
 
 Result<std::vector<Batch>> segment_to_kafka(const std::vector<Batch>& batches,
                                             const KafkaTarget& target) {
-  KafkaWriter writer(target.output_max);
+  KafkaWriter writer(target.output_max, bytes_of(batches));
   for (const Batch& batch : batches) {
     POLYLOG_TRY(add_all(FrameRecords(batch), batch.info.epoch, writer));
   }
