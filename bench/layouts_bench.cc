@@ -419,7 +419,7 @@ int main(int argc, char** argv) {
   }
   std::map<std::size_t, std::array<Figures, 3>> figures;
   const auto start = SteadyClock::now();
-  for (const std::size_t record_bytes : {100, 1024}) {
+  for (const std::size_t record_bytes : {100U, 1024U}) {
     const Load load(record_bytes, mib);
     for (std::size_t round = 0; round < rounds; ++round) {
       for (std::size_t turn = 0; turn < layout_names.size(); ++turn) {

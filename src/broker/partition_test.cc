@@ -365,7 +365,7 @@ TEST_F(PartitionTest, delete_records_is_durable_when_it_answers) {
   append(batch_of(5));
   world.sync_round();
   auto cut = world.start(world.broker().delete_records(partition, Offset(3)));
-  world.run_until([&] { return log().start == LogPosition(3); });
+  world.run_until([&] { return partition->log().offsets().start == Offset(3); });
   world.run_until([&] { return world.durability().run_round() || cut.done(); });
   world.turn();
   ASSERT_TRUE(cut.done());

@@ -234,7 +234,7 @@ TEST_P(TopicAdmin, topics_are_described_page_by_page) {
       }
     }
     if (!page.next_cursor) break;
-    request.cursor.emplace();
+    request.cursor = DescribeTopicPartitionsRequest::Cursor();
     request.cursor->topic_name = page.next_cursor->topic_name;
     request.cursor->partition_index = page.next_cursor->partition_index;
   }
@@ -264,7 +264,7 @@ TEST_P(TopicAdmin, a_cursor_must_be_among_the_topics_and_may_point_past_the_end)
   const auto error_with = [&](const std::string& name, std::int32_t partition) {
     DescribeTopicPartitionsRequest request;
     request.topics.emplace_back().name = "a";
-    request.cursor.emplace();
+    request.cursor = DescribeTopicPartitionsRequest::Cursor();
     request.cursor->topic_name = name;
     request.cursor->partition_index = partition;
     const auto response = client.ask<DescribeTopicPartitionsResponse>(request, 0);
