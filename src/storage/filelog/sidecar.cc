@@ -319,10 +319,29 @@ Result<void> Sidecar::rewrite(SidecarState& state) {
       if (note.id == 0) note.id = next_id_++;
     }
   }
+  keep_points(state);
   auto done = write_anew(state);
   const std::lock_guard lock(mutex_);
   noted_.reset();
   return done;
+}
+
+// What a log has in the file as it is; what makes a point void meanwhile is noted again behind it.
+void Sidecar::keep_points(SidecarState& state) const {
+  const auto lacks_point = [](const auto& log) {
+    return !log.second.recovery && !log.second.files.empty();
+  };
+  if (std::none_of(state.logs.begin(), state.logs.end(), lacks_point)) return;
+  const auto bytes = fs::read_file(fs_, path_, file_bytes_max);
+  if (!bytes) return;  // a longer scan, that is all
+  SidecarState before;
+  FileDecoder(*bytes, before).run();
+  for (auto& log : state.logs) {
+    if (!lacks_point(log)) continue;
+    const auto known = before.logs.find(log.first);
+    if (known == before.logs.end() || known->second.id != log.second.id) continue;
+    log.second.recovery = std::move(known->second.recovery);
+  }
 }
 
 Result<void> Sidecar::write_anew(const SidecarState& state) {

@@ -141,7 +141,8 @@ class Sidecar {
 
   // Replaces the file by one that says `state`, and what was noted since begin_rewrite(), which
   // comes before `state` is put together (without it: since this call). A log whose id is 0 gets
-  // one, which is written back; no other log ever had it.
+  // one, which is written back; no other log ever had it. A log that has no recovery point in
+  // `state`, being written to, keeps the one that the file has.
   void begin_rewrite();
   Result<void> rewrite(SidecarState& state);
   // Says nothing more until the next rewrite.
@@ -162,6 +163,7 @@ class Sidecar {
   bool write_record(std::uint8_t type, ByteView payload);
   Result<void> append_synced(std::uint8_t type, ByteView payload);
   bool begin_file();
+  void keep_points(SidecarState& state) const;
   Result<void> write_anew(const SidecarState& state);
   // A file written anew: what it says, and where it ends.
   struct Draft {

@@ -296,6 +296,32 @@ TEST(Sidecar, what_was_noted_before_the_state_was_put_together_is_not_lost_in_a_
   EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(20));
 }
 
+TEST(Sidecar, written_anew_keeps_the_points_of_logs_that_have_none_at_that_moment) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  SidecarState state;
+  for (const char* name : {"busy-0", "cut-0", "idle-0"}) {
+    LogNote& note = state.logs[name];
+    note.id = first.sidecar->begin_log(name, Uuid{});
+    first.sidecar->round(note.id, LogPosition(10), {round_file(100, 0, 0)});
+    note.durable = LogPosition(10);
+    note.files[0].inode = 7;
+    RecoveryPoint point;
+    point.offset = 10;
+    first.sidecar->recovery_point(note.id, point);
+  }
+  state.logs["idle-0"].recovery.emplace().offset = 12;
+  state.logs["new-0"].files[0].inode = 8;
+  first.sidecar->begin_rewrite();
+  ASSERT_TRUE(first.sidecar->cut(state.logs["cut-0"].id, 0, 50, LogPosition(5)));
+  ASSERT_TRUE(first.sidecar->rewrite(state));
+  const Opened again = open(fs);
+  EXPECT_EQ(again.state.logs.at("busy-0").recovery.value().offset, 10);
+  EXPECT_EQ(again.state.logs.at("idle-0").recovery.value().offset, 12);
+  EXPECT_FALSE(again.state.logs.at("cut-0").recovery);
+  EXPECT_FALSE(again.state.logs.at("new-0").recovery);
+}
+
 TEST(Sidecar, a_gap_in_the_blocks_makes_the_files_note_void) {
   SidecarState state;
   SidecarDecoder decoder(state);
