@@ -159,7 +159,8 @@ Result<bool> LogRecovery::use_point(DataSegment& data, const RecoveryPoint& poin
   }
   const auto aborted = segment.aborted_below(point.offset);
   if (!aborted) return false;
-  return trim_indexes(segment, point.index_entries, point.time_entries, *aborted).has_value();
+  if (!trim_indexes(segment, point.index_entries, point.time_entries, *aborted)) return false;
+  return segment.load_last_time(point.offset).has_value() && segment.largest_time().has_value();
 }
 
 Result<LogRecovery::Start> LogRecovery::start_without_point() {
@@ -215,8 +216,7 @@ Result<void> LogRecovery::trim_indexes(Segment& segment, std::uint32_t index, st
   segment.time_entries = std::min(segment.time_entries, time);
   segment.aborted_entries = std::min(segment.aborted_entries, aborted);
   segment.last_time.reset();
-  POLYLOG_TRY(segment.trim_indexes());
-  return segment.largest_time().map([](const auto&) {});
+  return segment.trim_indexes();
 }
 
 Result<void> LogRecovery::prepare_scan(DataSegment& data, std::uint64_t position) {
@@ -225,7 +225,8 @@ Result<void> LogRecovery::prepare_scan(DataSegment& data, std::uint64_t position
   if (segment.index_entries > 0 && !evidence_.clean) ++report_.indexes_rebuilt;
   // Transactions that ended below what the scan replays are known from the index alone.
   POLYLOG_ASSIGN(aborted, segment.aborted_below(producers_from_));
-  return trim_indexes(segment, 0, 0, aborted);
+  POLYLOG_TRY(trim_indexes(segment, 0, 0, aborted));
+  return segment.largest_time().map([](const auto&) {});
 }
 
 bool LogRecovery::wants_indexes(const DataSegment& segment) const {
@@ -233,7 +234,9 @@ bool LogRecovery::wants_indexes(const DataSegment& segment) const {
 }
 
 Result<void> LogRecovery::drop_indexes(DataSegment& segment) {
-  return trim_indexes(of_kafka(segment), 0, 0, of_kafka(segment).aborted_entries);
+  Segment& of = of_kafka(segment);
+  POLYLOG_TRY(trim_indexes(of, 0, 0, of.aborted_entries));
+  return of.largest_time().map([](const auto&) {});
 }
 
 void LogRecovery::save_indexes(DataSegment& data) {

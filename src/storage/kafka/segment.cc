@@ -233,15 +233,28 @@ Result<TimeIndexEntry> Segment::confirmed_time(const TimeIndexEntry& last) const
   return end.position < size && last.timestamp > largest.timestamp ? last : largest;
 }
 
+Result<TimeIndexEntry> Segment::last_time_entry() const {
+  POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::timeindex)));
+  const FixedEntries entries(*file, time_entry_bytes, time_entries);
+  POLYLOG_ASSIGN(bytes, entries.entry(time_entries - 1));
+  return format::kafka::decode_time_index_entry(bytes);
+}
+
+Result<void> Segment::load_last_time(std::int64_t end) {
+  if (time_entries == 0) return {};
+  POLYLOG_ASSIGN(last, last_time_entry());
+  const bool possible = last.timestamp <= max_timestamp.value() && last.relative_offset >= 0 &&
+                        last.relative_offset < end - base;
+  if (possible) last_time = last;
+  return {};
+}
+
 Result<TimeIndexEntry> Segment::largest_time() const {
   if (!last_time) {
     TimeIndexEntry last{-1, 0};
     if (time_entries > 0) {
-      POLYLOG_ASSIGN(file, context_.files.open(path(SegmentFile::timeindex)));
-      const FixedEntries entries(*file, time_entry_bytes, time_entries);
-      POLYLOG_ASSIGN(bytes, entries.entry(time_entries - 1));
-      last = format::kafka::decode_time_index_entry(bytes);
-      POLYLOG_ASSIGN(sure, confirmed_time(last));
+      POLYLOG_ASSIGN(entry, last_time_entry());
+      POLYLOG_ASSIGN(sure, confirmed_time(entry));
       last = sure;
     }
     last_time = last;
@@ -370,6 +383,7 @@ Result<void> Segment::load_times() {
     max_timestamp = Timestamp(largest.timestamp);
     max_timestamp_offset = base + largest.relative_offset;
   }
+  if (first_timestamp != no_timestamp) return {};  // a recovery point said so
   POLYLOG_ASSIGN(file, data());
   std::array<std::uint8_t, format::kafka::header_bytes> head{};
   POLYLOG_ASSIGN(got, file->read(0, head));

@@ -83,6 +83,9 @@ class Segment final : public DataSegment {
   Result<std::uint32_t> aborted_below(std::int64_t offset) const;
   bool wants_indexes() const;                  // has data but an index file is missing or empty
   Result<std::uint64_t> last_indexed() const;  // batch position of the last index entry, or 0
+  // Takes the last time index entry as it stands if it agrees with the running maximum, which a
+  // recovery point told, of what lies below offset `end`: no batch has to be read to confirm it.
+  Result<void> load_last_time(std::int64_t end);
   // Running maximum and first batch's time, from the last time index entry and the first header.
   Result<void> load_times();
 
@@ -99,6 +102,7 @@ class Segment final : public DataSegment {
   Result<std::optional<format::kafka::TimeIndexEntry>> time_entry_floor(Timestamp at) const;
   Result<std::uint32_t> entries_in(format::kafka::SegmentFile which, std::size_t entry_bytes) const;
 
+  Result<format::kafka::TimeIndexEntry> last_time_entry() const;  // REQUIRES: there is one
   void close_index_locked();
 
   const std::string directory_;
