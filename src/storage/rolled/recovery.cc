@@ -442,6 +442,9 @@ Result<void> RolledRecovery::finish() {
   DataSegment& last = *all.back();
   last.sealed = false;
   if (last.size > 0) POLYLOG_TRY(load_times(last));
+  // With them on the disk the sidecar gets a recovery point, and the next start need not read again
+  // what this one has read.
+  if (last.has_unsaved_entries()) save_indexes(last);
   return {};
 }
 
