@@ -164,6 +164,35 @@ void Broker::Impl::checkpoint() {
   checkpointing = broker.pool_.submit(work, done);
 }
 
+// Between checkpoints recovery points move on with what is written, a few logs at a time: what has
+// to be synced for them goes into one round, and the next few come when that has ended. Nobody
+// who appends waits for it.
+void Broker::Impl::advance_points() {
+  if (advancing || closing) return;
+  std::vector<storage::Store*> due;
+  for (storage::Store* const store : {stores.kafka.get(), stores.segment.get()}) {
+    if (store != nullptr && store->points_due()) due.push_back(store);
+  }
+  if (due.empty()) return;
+  auto logs = std::make_shared<std::vector<std::shared_ptr<storage::Log>>>();
+  const auto work = [logs, due = std::move(due)] {
+    for (storage::Store* const store : due) {
+      for (auto& log : store->advance_points()) logs->push_back(std::move(log));
+    }
+  };
+  const auto done = [weak = weak_from_this(), logs] {
+    const auto impl = weak.lock();
+    if (!impl) return;
+    for (const auto& log : *logs) {
+      const auto known = impl->states.find(log.get());
+      if (known == impl->states.end() || known->second->failed || !impl->durability) continue;
+      impl->points_round = impl->durability->submit(log);
+    }
+    impl->advancing = impl->points_round != 0;
+  };
+  advancing = broker.pool_.submit(work, done);
+}
+
 // ------------------------------------------------------------------------------------ tending
 
 // What stores keep in memory goes to its files, the next file is made, what failed is mended.

@@ -79,6 +79,74 @@ TEST(Background, the_checkpoint_tick_syncs_what_no_policy_asked_to_be_synced) {
   EXPECT_EQ(world.log_of({"lazy", 0}).durable, LogPosition(1));
 }
 
+TEST(Background, logs_behind_their_recovery_points_are_synced_in_one_round_after_the_other) {
+  FakeDisk disk;
+  World world(disk);
+  const auto lazy = world.make("lazy", {{"polylog.flush", "never"}}, 2);
+  ASSERT_TRUE(lazy->append(batch_of(1)));
+  world.turn();
+  EXPECT_EQ(disk.advanced, 0) << "nothing was due";
+
+  disk.points_due = true;
+  disk.behind = {disk.directories.at({"lazy", 0}).partition->log()};
+  ASSERT_TRUE(lazy->append(batch_of(1)));
+  const auto next_look = [&](int looks) {
+    world.run_until([&] {
+      world.pool.drain();
+      return disk.advanced == looks;
+    });
+    world.turn();
+  };
+  next_look(1);
+  EXPECT_EQ(world.log_of({"lazy", 0}).durable, LogPosition(0));
+  ASSERT_TRUE(lazy->append(batch_of(1)));
+  world.turn();
+  world.pool.drain();
+  EXPECT_EQ(disk.advanced, 1) << "the round of the first look has not ended";
+
+  world.sync_round();
+  EXPECT_EQ(world.log_of({"lazy", 0}).durable, LogPosition(3));
+  next_look(2);
+  disk.points_due = false;
+  world.sync_round();
+  world.pool.drain();
+  world.turn();
+  EXPECT_EQ(disk.advanced, 2);
+}
+
+TEST(Background, a_look_that_finds_no_log_to_sync_lets_the_next_one_come) {
+  FakeDisk disk;
+  World world(disk);
+  const auto partition = world.make("t");
+  disk.points_due = true;
+  for (int looks = 1; looks <= 3; ++looks) {
+    ASSERT_TRUE(partition->append(batch_of(1)));
+    world.turn();
+    world.run_until([&] {
+      world.pool.drain();
+      return disk.advanced >= looks;
+    });
+    world.turn();
+  }
+}
+
+TEST(Background, a_log_removed_meanwhile_does_not_hold_up_recovery_points) {
+  FakeDisk disk;
+  World world(disk);
+  const auto partition = world.make("t");
+  disk.points_due = true;
+  disk.behind = {std::make_shared<FakeLog>()};
+  for (int looks = 1; looks <= 2; ++looks) {
+    ASSERT_TRUE(partition->append(batch_of(1)));
+    world.turn();
+    world.run_until([&] {
+      world.pool.drain();
+      return disk.advanced >= looks;
+    });
+    world.turn();
+  }
+}
+
 TEST(Background, every_store_is_tended_whether_or_not_its_logs_are_shared) {
   for (const bool shared : {false, true}) {
     FakeDisk disk;

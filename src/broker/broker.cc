@@ -83,6 +83,7 @@ void Broker::Impl::end_of_turn() {
   for (const auto& state : logs) write(*state, not_written);
   logs.clear();
   if (staged_logs.empty()) staged_logs.swap(logs);  // keeps the capacity
+  advance_points();
 }
 
 // `cause` is an append's error that may have dropped what was staged before it.
@@ -194,6 +195,10 @@ void Broker::Impl::take_outcomes() {
            " log(s) refuse writes until restart: " + error->to_string());
   }
   rounds_done.advance(static_cast<std::int64_t>(round));
+  if (points_round == 0 || round < points_round) return;
+  points_round = 0;
+  advancing = false;
+  advance_points();
 }
 
 void Broker::Impl::settle(LogState& state, const Durability::Outcome& outcome) {

@@ -198,6 +198,11 @@ Result<void> FakeStore::checkpoint() {
   return {};
 }
 
+std::vector<std::shared_ptr<storage::Log>> FakeStore::advance_points() {
+  ++disk_.advanced;
+  return disk_.behind;
+}
+
 Result<void> FakeStore::close() {
   ++disk_.closed;
   return {};

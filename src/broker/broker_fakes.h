@@ -184,6 +184,9 @@ struct FakeDisk {
   std::int32_t create_error_from = 0;  // partitions below are made
   int reservations = 0, checkpoints = 0, closed = 0;
   std::atomic<int> tended = 0;
+  std::atomic<bool> points_due = false;
+  std::vector<std::shared_ptr<storage::Log>> behind;  // what one advance_points() answers
+  std::atomic<int> advanced = 0;
   std::vector<std::pair<TopicPartition, Offset>> retained;
   std::function<void()> on_create;  // on the pool thread
 
@@ -204,6 +207,8 @@ class FakeStore final : public storage::Store {
   Result<void> remove(const TopicPartition& id) override;
   Result<storage::Retained> retain(const TopicPartition& id, Offset visible, Timestamp) override;
   Result<void> checkpoint() override;
+  bool points_due() const override { return disk_.points_due; }
+  std::vector<std::shared_ptr<storage::Log>> advance_points() override;
   Result<void> tend(Timestamp) override {
     ++disk_.tended;
     return {};

@@ -177,6 +177,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   void retain_next(std::shared_ptr<Sweep> sweep);
   void expire_producers();
   void checkpoint();
+  void advance_points();
   void tend();
   void finish_deletions();
   static Async<void> make_missing(std::shared_ptr<Impl> self);
@@ -216,6 +217,8 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   std::vector<std::string> notes;  // of load()
   bool retaining = false, checkpointing = false, expiring = false;
   bool deleting = false, making = false, tending = false;
+  bool advancing = false;          // recovery points
+  std::uint64_t points_round = 0;  // the sync round that brings them; 0: not known yet
   std::int64_t next_tend_report_ns = INT64_MIN;
   bool closing = false;
 };

@@ -219,6 +219,14 @@ class Store {
   // recovery checkpoint. Waits for disk.
   virtual Result<void> checkpoint() = 0;
 
+  // Between checkpoints: whether so much was written that recovery points should be looked after.
+  // Any thread; never waits.
+  virtual bool points_due() const { return false; }
+  // Looks after them, so that what a start has to read stays bounded however much is written:
+  // takes the points that lie furthest behind, and returns those logs whose point comes with the
+  // next sync round that covers them. One call at a time. Waits for disk.
+  virtual std::vector<std::shared_ptr<Log>> advance_points() { return {}; }
+
   // Work about once a second: index entries that wait in memory go to their files, the next file
   // is made ready, whole files expire. One call at a time. Waits for disk.
   virtual Result<void> tend([[maybe_unused]] Timestamp now) { return {}; }
@@ -280,6 +288,9 @@ struct StoreConfig {
   std::size_t open_files_max = 4096;  // descriptors the store may keep for itself
   LogConfig defaults;                 // for directories found without settings
   std::size_t recovery_threads = 1;   // that open() may use
+  // Of logs of their own: what is written beyond their recovery points, and a start has to read,
+  // comes to about so much at most.
+  std::uint64_t scan_bytes_max = std::uint64_t{128} << 20;
   SharedLogConfig shared;
   SegmentGrants* segment_grants = nullptr;  // not owned; null: every segment is granted
   // For what is found out after opening, as Recovery::notes; from any thread. May be empty.

@@ -4,6 +4,7 @@
 
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
+#include "storage/rolled/points.h"
 
 namespace polylog::storage::kafka {
 namespace {
@@ -311,7 +312,6 @@ Result<void> KafkaStore::write_sidecar(bool clean) {
 
 Result<void> KafkaStore::checkpoint() {
   Result<void> outcome;
-  context_.take_progressed();
   for (const auto& log : logs()) {
     if (auto done = log->checkpoint(); !done) outcome = done;
   }
@@ -320,6 +320,13 @@ Result<void> KafkaStore::checkpoint() {
   if (context_.sidecar->wants_rewrite()) POLYLOG_TRY(rewrite_sidecar(false));
   context_.lay_ballast();
   return write_progress();
+}
+
+bool KafkaStore::points_due() const { return storage::points_due(context_); }
+
+std::vector<std::shared_ptr<Log>> KafkaStore::advance_points() {
+  const auto all = logs();
+  return storage::advance_points(context_, {all.begin(), all.end()});
 }
 
 Result<void> KafkaStore::close() {

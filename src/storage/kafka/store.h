@@ -30,6 +30,8 @@ class KafkaStore final : public Store, private TransactionIndex {
   Result<void> remove(const TopicPartition& id) override;
   Result<Retained> retain(const TopicPartition& id, Offset visible, Timestamp now) override;
   Result<void> checkpoint() override;
+  bool points_due() const override;
+  std::vector<std::shared_ptr<Log>> advance_points() override;
   Result<void> close() override;
   const TransactionIndex* transactions() const override { return this; }
 

@@ -2,6 +2,7 @@
 
 #include "storage/kafka/store_rig.h"
 #include "storage/rolled/checks_rig.h"
+#include "storage/rolled/points_rig.h"
 
 namespace polylog::storage::kafka {
 namespace {
@@ -250,6 +251,22 @@ TEST(KafkaStore, a_start_reads_only_what_lies_beyond_the_last_recovery_point) {
   ASSERT_TRUE(rig.kill());
   EXPECT_EQ(rig.log()->offsets().end, Offset(21));
   EXPECT_LT(rig.recovery.bytes_scanned, 1000U);
+}
+
+TEST(KafkaStore, a_recovery_leaves_points_so_that_the_next_start_reads_next_to_nothing) {
+  check_that_a_recovery_leaves_points<StoreRig>();
+}
+
+TEST(KafkaStore, a_round_brings_a_point_once_16_mib_lie_beyond_the_last) {
+  check_that_a_round_brings_a_point_after_16_mib<StoreRig>();
+}
+
+TEST(KafkaStore, what_lies_beyond_the_points_of_many_logs_stays_bounded) {
+  check_that_what_a_start_reads_stays_bounded<StoreRig>();
+}
+
+TEST(KafkaStore, points_of_many_logs_say_no_more_than_what_is_durable) {
+  check_that_points_survive_a_power_cut<StoreRig>();
 }
 
 TEST(KafkaStore, the_log_start_survives_and_old_segments_go) {

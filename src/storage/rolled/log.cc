@@ -8,7 +8,6 @@
 namespace polylog::storage {
 namespace {
 
-constexpr std::uint64_t recovery_point_bytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t writeback_bytes = std::uint64_t{8} << 20;
 constexpr std::uint64_t ballast_bytes = std::uint64_t{256} << 10;
 
@@ -26,6 +25,7 @@ RolledContext::RolledContext(fs::FileSystem& fs_in, const Clock& clock_in,
     : fs(fs_in),
       clock(clock_in),
       files(fs_in, config.open_files_max),
+      scan_bytes_max(config.scan_bytes_max),
       ballast_(fs_in, config.sidecar_directory, ballast_bytes, ballast_name) {}
 
 Result<void> RolledContext::with_room(const std::function<Result<void>()>& task) {
@@ -46,31 +46,6 @@ void RolledContext::lay_ballast() {
   const std::lock_guard lock(ballast_mutex_);
   // Without it a full disk may have to be given room by somebody else.
   static_cast<void>(ballast_.lay_if_roomy());
-}
-
-void RolledContext::progressed(const std::shared_ptr<RolledLog>& log, std::uint64_t bytes) {
-  std::vector<std::shared_ptr<RolledLog>> due;
-  {
-    const std::lock_guard lock(mutex_);
-    progressed_.insert(log);
-    progressed_bytes_ += bytes;
-    if (progressed_bytes_ < recovery_point_bytes) return;
-    progressed_bytes_ = 0;
-    due.assign(progressed_.begin(), progressed_.end());
-    progressed_.clear();
-  }
-  for (const auto& each : due) {
-    // A log that can't write its indexes now keeps its older recovery point.
-    if (auto done = each->checkpoint(); !done) continue;
-  }
-}
-
-std::vector<std::shared_ptr<RolledLog>> RolledContext::take_progressed() {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<RolledLog>> due(progressed_.begin(), progressed_.end());
-  progressed_.clear();
-  progressed_bytes_ = 0;
-  return due;
 }
 
 RolledLog::RolledLog(RolledContext& context, const FrameFormat& format, TopicPartition id,
@@ -265,6 +240,9 @@ Result<void> RolledLog::write_staged_locked() {
 
 void RolledLog::note_written(const BatchInfo& batch, ByteView head, ByteView rest) {
   DataSegment& segment = active();
+  const std::uint64_t bytes_in = head.size() + rest.size();
+  beyond_point_ += bytes_in;
+  context_.written_since_look.fetch_add(bytes_in, std::memory_order_relaxed);
   // Else the file's beginning was never summed.
   const bool summed = segment.sums.size() == segment.size;
   if (!head.empty()) {  // one frame

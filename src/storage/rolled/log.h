@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,15 +45,11 @@ struct RolledContext {
   Result<void> with_room(const std::function<Result<void>()>& task);
   void lay_ballast();  // if there is none and room is plenty
 
-  // Logs that made progress since their last recovery point; once they come to 16 MiB together
-  // each gets a new one, so that a start reads only what lies beyond.
-  void progressed(const std::shared_ptr<RolledLog>& log, std::uint64_t bytes);
-  std::vector<std::shared_ptr<RolledLog>> take_progressed();
+  const std::uint64_t scan_bytes_max;  // StoreConfig's
+  // Bytes written into all logs since the last look at their recovery points (points.h).
+  std::atomic<std::uint64_t> written_since_look{0};
 
  private:
-  std::mutex mutex_;
-  std::set<std::shared_ptr<RolledLog>> progressed_;
-  std::uint64_t progressed_bytes_ = 0;
   std::mutex ballast_mutex_;
   Ballast ballast_;
 };
@@ -132,6 +127,11 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   // Makes what the layout keeps of a log's progress durable when it is behind, and gives the
   // sidecar a recovery point if it can.
   Result<void> checkpoint();
+  // How much of the log a start would have to read: what lies beyond its last recovery point.
+  std::uint64_t bytes_to_scan() const;
+  // Moves the recovery point to the end. False: there are writes that no sync has covered, and the
+  // round that does brings the point.
+  Result<bool> advance_point();
   // Clean stop, in two steps around one sync of the volume: everything to the files; then what
   // the sidecar may believe next time.
   Result<void> close_files();
@@ -244,6 +244,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
     std::vector<std::pair<std::shared_ptr<DataSegment>, RoundFile>> files;
     std::vector<std::shared_ptr<DataSegment>> sealed;
     std::optional<RecoveryPoint> point;
+    std::uint64_t behind_point = 0;  // what a start need not read any more, thanks to the point
     Sidecar::Extent facts;
     bool root = false;
   };
@@ -262,6 +263,8 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   Result<void> replay(const std::shared_ptr<DataSegment>& segment);
   Result<std::uint64_t> cut_position(const DataSegment& segment, std::int64_t end) const;
   RecoveryPoint capture_point() const;
+  bool all_durable() const;
+  Result<bool> save_point();
   // Writes indexes and state of sealed segments; leaves for later what does not fit on disk.
   void save_sealed(std::vector<fs::FilePtr>& files,
                    std::vector<std::shared_ptr<DataSegment>>& sealed);
@@ -289,6 +292,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool unclean_ = false;
   bool root_dirty_ = false;  // the partition directory's own name
   bool want_point_ = false;
+  std::uint64_t beyond_point_ = 0;  // bytes written since the last point was captured
 };
 
 }  // namespace polylog::storage

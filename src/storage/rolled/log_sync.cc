@@ -7,6 +7,12 @@
 // What of a RolledLog runs beside the appends, on threads that may wait: sync rounds, sealing,
 // checkpoints, retention, truncation, the clean stop.
 namespace polylog::storage {
+namespace {
+
+// A sync round of a log that is so far beyond its recovery point brings a new one.
+constexpr std::uint64_t point_bytes = std::uint64_t{16} << 20;
+
+}  // namespace
 
 RecoveryPoint RolledLog::capture_point() const {
   const DataSegment& segment = active();
@@ -96,7 +102,7 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
   bool point = false, wanted = false;
   {
     const std::lock_guard lock(mutex_);
-    wanted = want_point_;
+    wanted = want_point_ || beyond_point_ >= point_bytes;
     point = wanted || active().fresh;
   }
   POLYLOG_TRY(prepare_round(out));
@@ -126,6 +132,7 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
   if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
   if (wanted && indexed != nullptr && indexed == segments_.back() && sealing_.empty()) {
     round.point = capture_point();
+    round.behind_point = beyond_point_;
     want_point_ = false;
   }
   out.log = shared_from_this();
@@ -137,7 +144,6 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
 void RolledLog::settled(const DirtyLog& done, bool synced) {
   Round round;
   std::vector<RoundFile> files;
-  std::uint64_t bytes = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto found = rounds_.find(done.ticket);
@@ -150,8 +156,8 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
       return;
     }
     durable_end_ = std::max(durable_end_, done.end.value());
+    beyond_point_ -= std::min(beyond_point_, round.behind_point);
     for (auto& [segment, file] : round.files) {
-      bytes += file.durable_bytes - std::min(file.durable_bytes, segment->durable_bytes);
       segment->round_done(file);
       files.push_back(std::move(file));
     }
@@ -164,7 +170,6 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
     }
   }
   if (round.point) context_.sidecar->recovery_point(sidecar_id_, *round.point);
-  context_.progressed(shared_from_this(), bytes);
 }
 
 // A failed sync covered every name in the directory, those of new segments too: final for the log.
@@ -183,14 +188,34 @@ Result<void> RolledLog::checkpoint() {
     if (closed_ || failed_) return {};
   }
   POLYLOG_TRY(save_progress());
+  return save_point().map([](bool) {});
+}
+
+std::uint64_t RolledLog::bytes_to_scan() const {
+  const std::lock_guard lock(mutex_);
+  return closed_ || failed_ ? 0 : beyond_point_;
+}
+
+Result<bool> RolledLog::advance_point() {
+  const std::lock_guard sync_lock(sync_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || failed_) return true;
+  }
+  return save_point();
+}
+
+bool RolledLog::all_durable() const {
+  return written_end_ == durable_end_ && !active().dirty && sealing_.empty();
+}
+
+// False: a log with writes under way gets its point with the sync round that covers them.
+Result<bool> RolledLog::save_point() {
   std::shared_ptr<DataSegment> segment;
   {
     const std::lock_guard lock(mutex_);
-    // A log with writes under way gets its point with the sync round that covers them.
-    if (written_end_ != durable_end_ || active().dirty || !sealing_.empty()) {
-      want_point_ = true;
-      return {};
-    }
+    want_point_ = !all_durable();
+    if (want_point_) return false;
     segment = segments_.back();
   }
   std::vector<fs::FilePtr> files;
@@ -198,14 +223,13 @@ Result<void> RolledLog::checkpoint() {
   RecoveryPoint point;
   {
     const std::lock_guard lock(mutex_);
-    if (segment != segments_.back() || written_end_ != durable_end_ || active().dirty) {
-      want_point_ = true;
-      return {};
-    }
+    want_point_ = segment != segments_.back() || !all_durable();
+    if (want_point_) return false;
     point = capture_point();
+    beyond_point_ = 0;
   }
   context_.sidecar->recovery_point(sidecar_id_, point);
-  return {};
+  return true;
 }
 
 // One file as retention sees it.

@@ -59,9 +59,9 @@ class RolledRig {
   }
 
   // One sync round of one log.
-  Result<void> sync(PartitionLog& of) {
-    const std::shared_ptr<Log> log = of.log();
-    POLYLOG_ASSIGN(dirty, log->dirty());
+  Result<void> sync(PartitionLog& of) { return sync(*of.log()); }
+  Result<void> sync(Log& log) {
+    POLYLOG_ASSIGN(dirty, log.dirty());
     if (!dirty) return {};
     Result<void> synced;
     for (const fs::FilePtr& file : dirty->files) {
@@ -70,7 +70,7 @@ class RolledRig {
     for (const std::string& directory : dirty->directories) {
       if (synced) synced = disk->sync_directory(directory);
     }
-    log->settled(*dirty, synced.has_value());
+    log.settled(*dirty, synced.has_value());
     return synced;
   }
 

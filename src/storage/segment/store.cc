@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "storage/rolled/points.h"
+
 namespace polylog::storage::segment {
 namespace {
 
@@ -237,7 +239,6 @@ Result<void> SegmentStore::write_sidecar(bool clean) {
 
 Result<void> SegmentStore::checkpoint() {
   Result<void> outcome;
-  context_.take_progressed();
   for (const auto& log : logs()) {
     if (auto done = log->checkpoint(); !done) outcome = done;
   }
@@ -278,6 +279,17 @@ Result<void> SegmentStore::roll_by_age(Timestamp now) {
     if (auto rolled = log->roll_by_age(now); !rolled && outcome) outcome = rolled;
   }
   return outcome;
+}
+
+bool SegmentStore::points_due() const { return storage::points_due(context_); }
+
+// A point counts on what the index has on the disk, and that of the rounds since the last look.
+std::vector<std::shared_ptr<Log>> SegmentStore::advance_points() {
+  const auto all = logs();
+  auto unsynced = storage::advance_points(context_, {all.begin(), all.end()});
+  // One that failed is mended by tend(); until then a start scans from where it ends.
+  static_cast<void>(context_.index->sync());
+  return unsynced;
 }
 
 Result<void> SegmentStore::close() {

@@ -37,6 +37,8 @@ class SegmentStore final : public Store {
   Result<void> remove(const TopicPartition& id) override;
   Result<Retained> retain(const TopicPartition& id, Offset visible, Timestamp now) override;
   Result<void> checkpoint() override;
+  bool points_due() const override;
+  std::vector<std::shared_ptr<Log>> advance_points() override;
   Result<void> tend(Timestamp now) override;
   Result<void> close() override;
 

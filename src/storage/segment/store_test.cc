@@ -9,6 +9,7 @@
 #include "storage/filelog/held_syncs_rig.h"
 #include "storage/filelog/sidecar_codec.h"
 #include "storage/rolled/checks_rig.h"
+#include "storage/rolled/points_rig.h"
 #include "storage/segment/store_rig.h"
 
 namespace polylog::storage::segment {
@@ -603,6 +604,22 @@ TEST(SegmentStore, shard_names_are_read_back_exactly) {
   for (const char* name : {"a", "-1", "a-", "a-01", "a--", "a-1x", "a-2147483648", "a-0.removed"}) {
     EXPECT_FALSE(parse_shard_name(name)) << name;
   }
+}
+
+TEST(SegmentStore, a_recovery_leaves_points_so_that_the_next_start_reads_next_to_nothing) {
+  check_that_a_recovery_leaves_points<StoreRig>();
+}
+
+TEST(SegmentStore, a_round_brings_a_point_once_16_mib_lie_beyond_the_last) {
+  check_that_a_round_brings_a_point_after_16_mib<StoreRig>();
+}
+
+TEST(SegmentStore, what_lies_beyond_the_points_of_many_logs_stays_bounded) {
+  check_that_what_a_start_reads_stays_bounded<StoreRig>();
+}
+
+TEST(SegmentStore, points_of_many_logs_say_no_more_than_what_is_durable) {
+  check_that_points_survive_a_power_cut<StoreRig>();
 }
 
 }  // namespace

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "storage/rolled/store_rig.h"
+
+// Test only: how much a start reads, of the stores in each layout of rolled logs.
+namespace polylog::storage {
+
+inline constexpr int point_logs = 16;
+inline constexpr int point_appends = 40;  // to each
+
+// Ten times what a start may read, in logs none of which comes to 16 MiB; what the store asks for
+// is synced as a broker does it, nothing else is.
+template <typename Rig>
+void write_beyond_the_bound(Rig& rig) {
+  rig.config.scan_bytes_max = 2 << 20;
+  ASSERT_TRUE(rig.open());
+  const std::string value(32 << 10, 'x');
+  for (int i = 0; i < point_appends; ++i) {
+    for (int log = 0; log < point_logs; ++log) {
+      ASSERT_TRUE(rig.append(*rig.log("t", log), {value}));
+      if (!rig.store->points_due()) continue;
+      for (const auto& behind : rig.store->advance_points()) ASSERT_TRUE(rig.sync(*behind));
+      EXPECT_FALSE(rig.store->points_due());
+    }
+  }
+}
+
+template <typename Rig>
+void check_that_what_a_start_reads_stays_bounded() {
+  Rig rig;
+  ASSERT_NO_FATAL_FAILURE(write_beyond_the_bound(rig));
+  ASSERT_TRUE(rig.kill());
+  EXPECT_GT(rig.recovery.bytes_scanned, 0U);
+  EXPECT_LE(rig.recovery.bytes_scanned, rig.config.scan_bytes_max);
+  for (int log = 0; log < point_logs; ++log) {
+    EXPECT_EQ(rig.log("t", log)->offsets().end, Offset(point_appends));
+  }
+}
+
+// A point never says more than a sync has covered.
+template <typename Rig>
+void check_that_points_survive_a_power_cut() {
+  Rig rig;
+  ASSERT_NO_FATAL_FAILURE(write_beyond_the_bound(rig));
+  std::int64_t durable[point_logs];
+  for (int log = 0; log < point_logs; ++log) {
+    durable[log] = rig.log("t", log)->log()->durable_end().value();
+  }
+  ASSERT_TRUE(rig.crash({.mode = fs::CrashChoice::Mode::lose_all}));
+  for (int log = 0; log < point_logs; ++log) {
+    const auto partition = rig.log("t", log);
+    EXPECT_EQ(partition->offsets().end, Offset(durable[log]));
+    EXPECT_EQ(Rig::read_all(*partition)->size(), static_cast<std::size_t>(durable[log]));
+  }
+}
+
+template <typename Rig>
+void check_that_a_recovery_leaves_points() {
+  Rig rig;
+  ASSERT_TRUE(rig.open());
+  const std::string value(100'000, 'x');
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(rig.append(*rig.log(), {value}));
+  ASSERT_TRUE(rig.kill());
+  EXPECT_GT(rig.recovery.bytes_scanned, 2'000'000U);
+  ASSERT_TRUE(rig.kill());
+  EXPECT_EQ(rig.recovery.bytes_scanned, 0U);
+  ASSERT_TRUE(rig.append(*rig.log(), {"tail"}));
+  ASSERT_TRUE(rig.kill());
+  EXPECT_LT(rig.recovery.bytes_scanned, 1000U);
+  EXPECT_EQ(rig.log()->offsets().end, Offset(21));
+}
+
+template <typename Rig>
+void check_that_a_round_brings_a_point_after_16_mib() {
+  Rig rig;
+  ASSERT_TRUE(rig.open());
+  const std::string value(900'000, 'x');
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(rig.append(*rig.log(), {value}));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.append(*rig.log(), {"tail"}));
+  // What a layout's index has in memory alone is no matter of the round's.
+  ASSERT_TRUE(rig.store->advance_points().empty());
+  ASSERT_TRUE(rig.kill());
+  EXPECT_LT(rig.recovery.bytes_scanned, 1000U);
+}
+
+}  // namespace polylog::storage
