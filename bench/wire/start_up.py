@@ -24,8 +24,8 @@ MIB = 2**20
 
 def add_options(parser):
     stores.add_options(parser)
-    parser.add_argument("--layout", nargs="+", choices=("kafka", "rocketmq"), default=["kafka"],
-                        help="of polylog's store")
+    parser.add_argument("--layout", nargs="+", choices=("kafka", "rocketmq", "segment"),
+                        default=["kafka"], help="of polylog's store")
     parser.add_argument("--gib", type=float, nargs="+", default=[10.0], help="sizes of the store")
     parser.add_argument("--tail-mib", type=float, default=100.0,
                         help="written between the first start and the second kill")
