@@ -49,6 +49,7 @@ WorkloadEngine kafka_engine() {
   engine.config.sidecar_directory = "/data/sidecar";
   engine.config.cluster_id = *Uuid::parse("AAAAAAAAAAAAAAAAAAAAAg");
   engine.config.defaults = log_config();
+  engine.config.scan_bytes_max = 1000;
   engine.to_native = [](Batch batch, const TopicPartition&) { return batch; };
   engine.to_kafka = [](std::vector<Batch> batches) {
     return Result<std::vector<Batch>>(std::move(batches));
@@ -81,7 +82,8 @@ void StoreWorkload::step() {
   if (choice < 52) return write(log);
   if (choice < 72) return sync(choice < 60);
   // Progress files and indexes may fail to be written: they are lower bounds, or made anew.
-  if (choice < 76) return static_cast<void>(store_->checkpoint());
+  if (choice < 74) return static_cast<void>(store_->checkpoint());
+  if (choice < 76) return static_cast<void>(store_->advance_points());
   if (choice < 80) return static_cast<void>(store_->tend(clock_.now()));
   if (choice < 84) return advance(id);
   if (choice < 86) return retain(id);
