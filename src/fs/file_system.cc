@@ -12,6 +12,10 @@ Result<void> write_new_content(FileSystem& fs, const std::string& path, ByteView
 
 }  // namespace
 
+Result<FilePtr> FileSystem::open_direct(const std::string& path) {
+  return fail(Errc::unsupported, path + ": no writing past the page cache here");
+}
+
 bool exists(const FileSystem& fs, const std::string& path) {
   // A name that could not be looked up counts as taken: nobody should create over it, and
   // whoever opens it gets the real error.

@@ -85,6 +85,10 @@ class FileSystem {
   virtual ~FileSystem() = default;
 
   virtual Result<FilePtr> open(const std::string& path, OpenMode mode) = 0;
+  // An existing file for writing past the page cache: a write is on stable storage when it returns,
+  // as after sync(), and a failed one is final like a failed sync. REQUIRES of positions, sizes and
+  // memory written: multiples of 4096. Reading may need the same. unsupported: not here.
+  virtual Result<FilePtr> open_direct(const std::string& path);
   virtual Result<FileInfo> info(const std::string& path) const = 0;  // not_found when missing
   // Names (not paths) in a directory, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> list(const std::string& path) const = 0;

@@ -264,9 +264,11 @@ Error posix_error(std::string_view call, const std::string& path, int code) {
   return {code_of(code), std::move(context)};
 }
 
-Result<FilePtr> PosixFileSystem::open(const std::string& path, OpenMode mode) {
-  const int flags = open_flags(mode) | O_CLOEXEC;
-  const int descriptor = retry_interrupted([&] { return ::open(path.c_str(), flags, 0644); });
+namespace {
+
+Result<FilePtr> open_with(const std::string& path, int flags) {
+  const int descriptor =
+      retry_interrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
   if (descriptor < 0) return failed("open", path);
   Descriptor owned(descriptor);
   struct stat from{};
@@ -274,6 +276,19 @@ Result<FilePtr> PosixFileSystem::open(const std::string& path, OpenMode mode) {
   if (S_ISDIR(from.st_mode)) return fail(posix_error("open", path, EISDIR));
   const FileIdentity identity{from.st_dev, from.st_ino};
   return std::make_shared<PosixFile>(owned.release(), identity, path);
+}
+
+}  // namespace
+
+Result<FilePtr> PosixFileSystem::open(const std::string& path, OpenMode mode) {
+  return open_with(path, open_flags(mode));
+}
+
+Result<FilePtr> PosixFileSystem::open_direct(const std::string& path) {
+  auto file = open_with(path, O_RDWR | O_DIRECT | O_DSYNC);
+  // What file systems without it say.
+  if (file || file.error().code != Errc::invalid) return file;
+  return fail(Errc::unsupported, file.error().context);
 }
 
 Result<FileInfo> PosixFileSystem::info(const std::string& path) const {

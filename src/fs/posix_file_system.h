@@ -14,6 +14,7 @@ namespace polylog::fs {
 class PosixFileSystem final : public FileSystem {
  public:
   Result<FilePtr> open(const std::string& path, OpenMode mode) override;
+  Result<FilePtr> open_direct(const std::string& path) override;
   Result<FileInfo> info(const std::string& path) const override;
   Result<std::vector<std::string>> list(const std::string& path) const override;
   Result<void> create_directory(const std::string& path) override;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 
 namespace polylog::fs {
@@ -185,6 +186,30 @@ TEST_F(PosixDisk, an_evicted_page_would_block_and_is_then_read_waiting) {
   EXPECT_EQ((*file)->read(0, into).value(), 8192U);
   EXPECT_EQ((*file)->read(0, into, false).value(), 8192U);
   EXPECT_EQ(into, std::vector<std::uint8_t>(8192, 'x'));
+}
+
+TEST_F(PosixDisk, whole_blocks_are_written_past_the_page_cache) {
+  {
+    const auto file = fs_.open(at("a"), OpenMode::create);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE((*file)->write(0, std::vector<std::uint8_t>(16384, 'a')));
+    ASSERT_TRUE((*file)->sync());
+  }
+  EXPECT_EQ(fs_.open_direct(at("missing")).error().code, Errc::not_found);
+  const auto direct = fs_.open_direct(at("a"));
+  if (!direct) {
+    // Some memory file systems.
+    EXPECT_EQ(direct.error().code, Errc::unsupported);
+    return;
+  }
+  alignas(4096) static std::array<std::uint8_t, 8192> block;
+  block.fill('b');
+  ASSERT_TRUE((*direct)->write(4096, block));
+  const auto content = read_file(fs_, at("a"), 1 << 20);
+  ASSERT_TRUE(content);
+  const std::string expected =
+      std::string(4096, 'a') + std::string(8192, 'b') + std::string(4096, 'a');
+  EXPECT_EQ(as_text(*content), expected);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ using sim::Place;
 using sim::sim_error;
 using sim::Step;
 
+constexpr std::uint64_t direct_alignment = 4096;
+
 FileInfo info_of(const Node& node) {
   const std::int64_t ns = node.current.modified_ns;
   FileInfo info;
@@ -51,8 +53,8 @@ class Handle {
 
 class SimFile final : public File {
  public:
-  SimFile(std::shared_ptr<Disk> disk, Node* node, bool writable)
-      : handle_(std::move(disk), node), writable_(writable) {}
+  SimFile(std::shared_ptr<Disk> disk, Node* node, bool writable, bool direct = false)
+      : handle_(std::move(disk), node), writable_(writable), direct_(direct) {}
 
   Result<std::size_t> read(std::uint64_t position, MutableBytes into, bool wait) const override {
     Disk& disk = handle_.disk();
@@ -76,10 +78,12 @@ class SimFile final : public File {
     for (const ByteView part : parts) total += part.size();
     bytes.reserve(total);
     for (const ByteView part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
+    if (direct_) POLYLOG_TRY(check_aligned(position, parts));
     const std::lock_guard guard(handle_.disk().mutex);
     POLYLOG_TRY(check_writable("write"));
     if (bytes.empty()) return {};
-    return handle_.disk().write(handle_.node(), position, std::move(bytes));
+    POLYLOG_TRY(handle_.disk().write(handle_.node(), position, std::move(bytes)));
+    return direct_ ? handle_.disk().sync_file(handle_.node()) : Result<void>();
   }
 
   Result<void> sync() override {
@@ -109,8 +113,20 @@ class SimFile final : public File {
     return fail(sim_error(Errc::invalid, call, handle_.node()->path, "opened for reading"));
   }
 
+  // As a device would.
+  Result<void> check_aligned(std::uint64_t position, std::span<const ByteView> parts) const {
+    bool aligned = position % direct_alignment == 0;
+    for (const ByteView part : parts) {
+      aligned = aligned && part.size() % direct_alignment == 0 &&
+                reinterpret_cast<std::uintptr_t>(part.data()) % direct_alignment == 0;
+    }
+    if (aligned) return {};
+    return fail(sim_error(Errc::invalid, "write", handle_.node()->path, "not whole blocks"));
+  }
+
   Handle handle_;
   bool writable_;
+  bool direct_;
 };
 
 class SimLock final : public Lock {
@@ -200,6 +216,13 @@ Result<FilePtr> SimFileSystem::open(const std::string& path, OpenMode mode) {
   if (step.apply) place.node = disk_->create(place, false);
   POLYLOG_TRY(step.result());
   return std::make_shared<SimFile>(disk_, place.node, true);
+}
+
+Result<FilePtr> SimFileSystem::open_direct(const std::string& path) {
+  const std::lock_guard guard(disk_->mutex);
+  POLYLOG_ASSIGN(node, disk_->find("open", path));
+  if (node->directory) return fail(sim_error(Errc::invalid, "open", path, "is a directory"));
+  return std::make_shared<SimFile>(disk_, node, true, true);
 }
 
 Result<FileInfo> SimFileSystem::info(const std::string& path) const {

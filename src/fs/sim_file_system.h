@@ -61,6 +61,7 @@ struct CrashChoice {
 // - Every mutating call is a step, counted from 1: write, truncate, sync, set_modified, create
 //   (opening or locking a missing file), mkdir, rename, remove, rmdir, sync_directory and
 //   Volume::sync. Calls refused for their arguments are not counted, nor are empty writes.
+// - A write through open_direct() is two steps, the write and its sync.
 // - Equal calls give equal disks, inodes and times. Inodes are never used twice.
 // - The directory "/" exists. Relative paths start there.
 //
@@ -73,6 +74,7 @@ class SimFileSystem final : public FileSystem {
   ~SimFileSystem() override;
 
   Result<FilePtr> open(const std::string& path, OpenMode mode) override;
+  Result<FilePtr> open_direct(const std::string& path) override;
   Result<FileInfo> info(const std::string& path) const override;
   Result<std::vector<std::string>> list(const std::string& path) const override;
   Result<void> create_directory(const std::string& path) override;

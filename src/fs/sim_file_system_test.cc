@@ -414,5 +414,23 @@ TEST(SimThreads, states_of_one_disk_are_used_on_several_threads_while_it_goes_on
   EXPECT_EQ(content(fs, "/a").substr(0, 3), "yxx");
 }
 
+TEST(SimFileSystem, a_direct_write_is_synced_and_takes_whole_blocks_only) {
+  SimFileSystem fs;
+  ASSERT_TRUE(open(fs, "/a")->write(0, std::vector<std::uint8_t>(8192, 'x')));
+  ASSERT_TRUE(fs.sync_directory("/"));
+  EXPECT_EQ(fs.open_direct("/missing").error().code, Errc::not_found);
+  const FilePtr direct = *fs.open_direct("/a");
+  alignas(4096) static std::array<std::uint8_t, 4096> block;
+  block.fill('d');
+  ASSERT_TRUE(direct->write(4096, block));
+  const auto crashed = fs.crash_state({.mode = CrashChoice::Mode::lose_all});
+  EXPECT_EQ(content(*crashed, "/a"), std::string(4096, 'x') + std::string(4096, 'd'));
+  EXPECT_EQ(direct->write(100, block).error().code, Errc::invalid);
+  EXPECT_EQ(direct->write(0, ByteView(block).first(512)).error().code, Errc::invalid);
+  EXPECT_EQ(direct->write(0, ByteView(block).subspan(1)).error().code, Errc::invalid);
+  fs.fail_step(fs.steps() + 2, Fault::eio);
+  EXPECT_FALSE(direct->write(0, block)) << "its sync failed";
+}
+
 }  // namespace
 }  // namespace polylog::fs
