@@ -98,7 +98,7 @@ Journal::Core::Plan Journal::Core::plan(std::span<const fs::FilePtr> files) cons
     const Dirt dirt = state.uncovered();
     if (dirt.empty() && state.named) continue;
     const std::uint64_t bytes = entries_bytes(state, dirt);
-    covered.synced = dirt.needs_sync() || !state.named || state.renamed ||
+    covered.synced = dirt.needs_sync() || !state.named || state.synced_only ||
                      dirt.bytes() >= largest || bytes + witness_bytes_ > file_->capacity() ||
                      !below_root(state.path);
     if (covered.synced) {
@@ -163,7 +163,7 @@ Result<void> Journal::Core::sync_file(Lock& lock, const TrackedFilePtr& state, f
   if (!is_live(*state)) return synced;
   // Pages that look clean may be lost, those of journalled writes too: nothing may be emptied.
   if (!synced) return final_failure(std::move(synced));
-  settle(*state);
+  settle(state);
   return {};
 }
 
@@ -339,16 +339,22 @@ std::size_t Journal::Core::settled_bytes(TrackedFile& state) {
   return 2 * entry_head_bytes + state.path.size();
 }
 
-// The file's lock is held.
-void Journal::Core::settle(TrackedFile& state) {
-  name(state);
-  add(EntryKind::settled, state.entries[active_].generation, 0, {});
-  for (TrackedFile::Entries& entries : state.entries) entries.live = false;
+// The file's lock is held. It counts as settled when the entry is on the disk; nothing more is
+// journalled of it before.
+void Journal::Core::settle(const TrackedFilePtr& state) {
+  name(*state);
+  add(EntryKind::settled, state->entries[active_].generation, 0, {});
+  settling_.push_back(state);
 }
 
 Result<void> Journal::Core::flush() {
   POLYLOG_TRY(check());
-  return final_failure(file_->flush(active_));
+  POLYLOG_TRY(final_failure(file_->flush(active_)));
+  for (const TrackedFilePtr& state : settling_) {
+    for (TrackedFile::Entries& entries : state->entries) entries.live = false;
+  }
+  settling_.clear();
+  return {};
 }
 
 // ----------------------------------------------------------------------------------------- names
@@ -391,7 +397,7 @@ Result<void> Journal::Core::rename(const std::string& from, const std::string& t
     return live(to, replaced) || moved;
   };
   return when_settled(involved, [&](Lock& lock) -> Result<void> {
-    if (const auto name = as_witness(to); name && holds_entries() && !failure_) {
+    if (const auto name = as_witness(to); name && holds_entries()) {
       const auto witness = encode_witness(witness_of(*name, disk_.info(from)));
       POLYLOG_TRY(make_room(lock, entry_head_bytes + witness.size()));
       add(EntryKind::witness, 0, 0, witness);
@@ -417,7 +423,7 @@ Result<void> Journal::Core::remove(const std::string& path) {
     return state != nullptr && is_live(*state);
   };
   return when_settled(involved, [&](Lock& lock) -> Result<void> {
-    if (const auto name = as_witness(path); name && holds_entries() && !failure_) {
+    if (const auto name = as_witness(path); name && holds_entries()) {
       const auto witness = encode_witness({*name, std::nullopt});
       POLYLOG_TRY(make_room(lock, entry_head_bytes + witness.size()));
       add(EntryKind::witness, 0, 0, witness);
@@ -454,7 +460,7 @@ Result<void> Journal::Core::sync_volume() {
   std::vector<UnderWay> all;
   for (const TrackedFilePtr& state : files_.all()) {
     const std::lock_guard file_lock(state->mutex);
-    all.push_back({state, state->begin(), !state->named || state->renamed});
+    all.push_back({state, state->begin(), !state->named});
   }
   auto synced = volume_->sync();
   for (const UnderWay& each : all) {
@@ -466,7 +472,6 @@ Result<void> Journal::Core::sync_volume() {
     each.state->done(each.number);
     if (!each.unnamed) continue;
     each.state->named = true;
-    each.state->renamed = false;
   }
   return synced;
 }

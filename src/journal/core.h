@@ -139,7 +139,7 @@ class Journal::Core {
   // REQUIRES of these: make_room() for what they add.
   void add(EntryKind kind, std::uint32_t generation, std::uint64_t position, ByteView payload);
   void name(TrackedFile& state);    // the file's lock is held
-  void settle(TrackedFile& state);
+  void settle(const TrackedFilePtr& state);
   static std::size_t settled_bytes(TrackedFile& state);
   Result<void> flush();
 
@@ -168,6 +168,7 @@ class Journal::Core {
   mutable std::mutex mutex_;     // guards everything below; before the locks of files
   std::condition_variable changed_;
   std::unique_ptr<JournalFile> file_;
+  std::vector<TrackedFilePtr> settling_;  // by entries that are not on the disk yet
   std::size_t active_ = 0;
   bool full_ = false;  // the area that is not active waits to be emptied
   std::optional<Error> failure_;

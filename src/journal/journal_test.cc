@@ -340,6 +340,36 @@ TEST(Journal, a_failed_write_of_it_is_final) {
   EXPECT_TRUE(rig.after_crash("a").starts_with("text"));
 }
 
+// Its entries count until the one that settles them is on the disk: were it removed before, a start
+// would look for it in vain.
+TEST(Journal, a_file_that_was_not_settled_is_not_removed) {
+  fs::SimFileSystem disk;
+  Rig rig;
+  ASSERT_TRUE(rig.open(disk));
+  const auto a = rig.file("a");
+  ASSERT_TRUE(rig.append(a, "text"));
+  ASSERT_TRUE(rig.cover(a));
+  disk.fail_step(disk.steps() + 2, fs::Fault::eio);  // its sync, then the journal's write
+  EXPECT_FALSE(a->sync());
+  EXPECT_FALSE(rig.fs().remove("/data/store/a"));
+  EXPECT_FALSE(a->truncate(0));
+  EXPECT_EQ(rig.after_crash("a"), "text");
+}
+
+TEST(Journal, a_file_whose_name_may_be_lost_is_not_relied_on) {
+  fs::SimFileSystem disk;
+  Rig rig;
+  ASSERT_TRUE(rig.open(disk));
+  const auto a = *rig.fs().open("/data/store/a", fs::OpenMode::create);
+  ASSERT_TRUE(rig.append(a, "text"));
+  disk.fail_step(disk.steps() + 1, fs::Fault::eio);
+  EXPECT_FALSE(rig.fs().sync_directory("/data/store"));
+  ASSERT_TRUE(rig.journal->checkpoint());
+  ASSERT_TRUE(rig.append(a, " more"));
+  ASSERT_TRUE(rig.cover(a));
+  EXPECT_EQ(rig.journal->counters().rounds, 0U);
+}
+
 // The pages that the failed sync was to write may hold what the journal alone has by now.
 TEST(Journal, a_failed_sync_of_what_it_holds_keeps_it_from_being_emptied) {
   for (const bool whole_volume : {false, true}) {

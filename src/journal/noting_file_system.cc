@@ -42,12 +42,12 @@ Result<fs::FilePtr> NotingFileSystem::open(const std::string& path, fs::OpenMode
 
 Result<void> NotingFileSystem::sync_directory(const std::string& path) {
   const std::vector<TrackedFilePtr> unnamed = core_.files().unnamed_in(path);
-  POLYLOG_TRY(disk_.sync_directory(path));
+  auto synced = disk_.sync_directory(path);
   for (const TrackedFilePtr& file : unnamed) {
     const std::lock_guard lock(file->mutex);
-    file->named = true;
+    synced ? file->named = true : file->synced_only = true;
   }
-  return {};
+  return synced;
 }
 
 Result<std::unique_ptr<fs::Volume>> NotingFileSystem::open_volume(const std::string& path) {

@@ -90,8 +90,7 @@ class Replay {
         if (!witness) return broken("does not read");
         auto& known = witnesses_[witness->path];
         if (known.empty() || known.back() != witness->identity) known.push_back(witness->identity);
-        // The last one may have been written for a file that never got its name.
-        if (known.size() > 2) known.erase(known.begin());
+        // Any of ours may be there: a name can be lost whose directory failed to be synced.
         return {};
       }
       case EntryKind::write:

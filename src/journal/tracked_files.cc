@@ -137,7 +137,7 @@ void TrackedFiles::directory_renamed(const std::string& from, const std::string&
     const std::lock_guard lock(file->mutex);
     if (!lies_below(file->path, old_path)) continue;
     file->path = plain_path(to) + file->path.substr(old_path.size());
-    file->renamed = true;
+    file->synced_only = true;
     file->entries = {};
   }
 }

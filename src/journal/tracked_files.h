@@ -58,7 +58,8 @@ struct TrackedFile {
   std::uint64_t begun = 0;                                // the latest number
   bool named;                                             // its name is on the disk
   bool removed = false;  // it has no name any more: what is in it does not matter
-  bool renamed = false;  // with its directory: it is synced from here on
+  // Renamed with its directory, or a sync of its name failed: it may not be found after a crash.
+  bool synced_only = false;
 
   // In each area, guarded by the journal's lock.
   struct Entries {

@@ -85,9 +85,9 @@ TEST(TrackedFiles, files_follow_their_directory) {
   const auto beside = files.opened(2, "data/t-01/a", false);
   files.directory_renamed("data/t-0", "data/gone");
   EXPECT_EQ(inside->path, "data/gone/a");
-  EXPECT_TRUE(inside->renamed);
+  EXPECT_TRUE(inside->synced_only);
   EXPECT_EQ(beside->path, "data/t-01/a");
-  EXPECT_FALSE(beside->renamed);
+  EXPECT_FALSE(beside->synced_only);
 }
 
 TEST(TrackedFiles, a_made_file_has_no_name_on_the_disk_yet) {
