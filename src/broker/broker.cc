@@ -51,7 +51,8 @@ void Broker::Impl::start_durability(MakeDurability make) {
     });
   };
   durability = make ? make(std::move(completion))
-                    : make_threaded_durability(fs, std::move(stores.volume), std::move(completion));
+                    : make_threaded_durability(fs, std::move(stores.volume), std::move(completion),
+                                               stores.journal);
 }
 
 void Broker::Impl::report(const std::string& line) const { report_to(line); }

@@ -56,6 +56,8 @@ class Broker {
     // The file system they are on, opened before they were, so that no write error is missed.
     // Null: syncs go file by file.
     std::unique_ptr<fs::Volume> volume;
+    // Outlives the broker; the stores, the volume and `fs` are on its file system. Null: none.
+    journal::Journal* journal = nullptr;
 
     storage::Store* of(storage::Layout layout) const;
     std::vector<std::pair<storage::Layout, storage::Store*>> opened() const;

@@ -7,6 +7,8 @@
 #include <thread>
 #include <unordered_set>
 
+#include "journal/journal.h"
+
 namespace polylog::broker {
 
 namespace {
@@ -27,9 +29,10 @@ struct Covered {
 // Syncs file by file. A directory that is gone was removed or renamed away meanwhile: that says
 // nothing about the pages of others, so it fails its own log alone.
 Result<void> sync_singly(fs::FileSystem& fs, const std::vector<Covered>& round,
-                         std::vector<Outcome>& outcomes) {
+                         std::vector<Outcome>& outcomes, bool named_only = false) {
   std::map<std::string, Result<void>> directories;
   for (const Covered& covered : round) {
+    if (named_only && covered.dirty.directories.empty()) continue;
     for (const fs::FilePtr& file : covered.dirty.files) POLYLOG_TRY(file->sync());
     for (const std::string& directory : covered.dirty.directories) {
       auto [it, added] = directories.try_emplace(directory);
@@ -40,6 +43,25 @@ Result<void> sync_singly(fs::FileSystem& fs, const std::vector<Covered>& round,
     }
   }
   return {};
+}
+
+// A log with new names is synced: the names must be on the disk before an entry relies on them.
+// That is once for each new file, the rest of its life its writes go into the journal.
+Result<void> journal_round(fs::FileSystem& fs, fs::Volume* volume, journal::Journal& journal,
+                           const std::vector<Covered>& round, std::vector<Outcome>& outcomes) {
+  std::size_t syncs = 0;
+  std::vector<fs::FilePtr> files;
+  for (const Covered& covered : round) {
+    const storage::DirtyLog& dirty = covered.dirty;
+    if (dirty.directories.empty()) {
+      files.insert(files.end(), dirty.files.begin(), dirty.files.end());
+    } else {
+      syncs += dirty.files.size() + dirty.directories.size();
+    }
+  }
+  if (volume != nullptr && syncs > synced_singly_max) return volume->sync();
+  if (syncs > 0) POLYLOG_TRY(sync_singly(fs, round, outcomes, true));
+  return journal.cover(files);
 }
 
 Result<void> sync_round(fs::FileSystem& fs, fs::Volume* volume, bool whole_volume,
@@ -79,8 +101,9 @@ std::vector<Outcome> numbered(std::vector<Outcome> outcomes, std::uint64_t round
 
 class ThreadedDurability final : public Durability {
  public:
-  ThreadedDurability(fs::FileSystem& fs, std::unique_ptr<fs::Volume> volume, Completion completion)
-      : fs_(fs), volume_(std::move(volume)), completion_(std::move(completion)) {
+  ThreadedDurability(fs::FileSystem& fs, std::unique_ptr<fs::Volume> volume, Completion completion,
+                     journal::Journal* journal)
+      : fs_(fs), volume_(std::move(volume)), completion_(std::move(completion)), journal_(journal) {
     thread_ = std::thread([this] { loop(); });
   }
 
@@ -119,7 +142,7 @@ class ThreadedDurability final : public Durability {
       auto [round, logs] = submissions_.take();
       busy_ = true;
       lock.unlock();
-      completion_(numbered(run_sync_round(fs_, volume_.get(), std::move(logs)), round));
+      completion_(numbered(run_sync_round(fs_, volume_.get(), std::move(logs), journal_), round));
       lock.lock();
       busy_ = false;
       if (submissions_.empty()) changed_.notify_all();  // for drain()
@@ -129,6 +152,7 @@ class ThreadedDurability final : public Durability {
   fs::FileSystem& fs_;
   const std::unique_ptr<fs::Volume> volume_;
   const Completion completion_;
+  journal::Journal* const journal_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Submissions submissions_;
@@ -139,13 +163,15 @@ class ThreadedDurability final : public Durability {
 
 }  // namespace
 
-std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs logs) {
+std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs logs,
+                                    journal::Journal* journal) {
   std::vector<Outcome> outcomes;
   std::vector<Covered> round;
   outcomes.reserve(logs.size());
   // Many logs at once may be more files than there are descriptors: the volume, held open from the
   // start, reports what goes wrong with any of them.
-  const bool whole_volume = volume != nullptr && logs.size() > synced_singly_max;
+  const bool whole_volume =
+      journal == nullptr && volume != nullptr && logs.size() > synced_singly_max;
   for (std::shared_ptr<storage::Log>& log : logs) {
     Outcome outcome;
     Result<std::optional<storage::DirtyLog>> dirty = log->dirty();
@@ -165,7 +191,9 @@ std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs
     outcomes.push_back(std::move(outcome));
   }
   if (round.empty()) return outcomes;
-  const Result<void> synced = sync_round(fs, volume, whole_volume, round, outcomes);
+  const Result<void> synced = journal == nullptr
+                                  ? sync_round(fs, volume, whole_volume, round, outcomes)
+                                  : journal_round(fs, volume, *journal, round, outcomes);
   for (const Covered& covered : round) {
     Outcome& outcome = outcomes[covered.outcome];
     if (!synced) outcome.result = synced;
@@ -176,8 +204,10 @@ std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs
 
 std::unique_ptr<Durability> make_threaded_durability(fs::FileSystem& fs,
                                                      std::unique_ptr<fs::Volume> volume,
-                                                     Durability::Completion completion) {
-  return std::make_unique<ThreadedDurability>(fs, std::move(volume), std::move(completion));
+                                                     Durability::Completion completion,
+                                                     journal::Journal* journal) {
+  return std::make_unique<ThreadedDurability>(fs, std::move(volume), std::move(completion),
+                                              journal);
 }
 
 struct SimulatedDurability::Impl {

@@ -10,6 +10,10 @@
 #include "fs/file_system.h"
 #include "storage/store.h"
 
+namespace polylog::journal {
+class Journal;
+}
+
 namespace polylog::broker {
 
 // The only owner of syncs. Asynchronous: submit logs, be told when the round that covered them
@@ -40,20 +44,24 @@ class Durability {
 
 // Runs one round here and now: collects what is dirty, syncs it (a few files one by one, many
 // through the volume), settles each log. A failed sync fails every log that was dirty in the
-// round. Without a volume everything is synced one by one. Shared by every form of Durability
-// and by recovery.
+// round. Without a volume everything is synced one by one. With a journal, whose file system `fs`
+// is and which `volume` was opened through, the files of logs without new names go into it. Shared
+// by every form of Durability and by recovery.
 std::vector<Durability::Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume,
-                                                std::vector<std::shared_ptr<storage::Log>> logs);
+                                                std::vector<std::shared_ptr<storage::Log>> logs,
+                                                journal::Journal* journal = nullptr);
 inline std::vector<Durability::Outcome> run_sync_round(
     fs::FileSystem& fs, fs::Volume& volume, std::vector<std::shared_ptr<storage::Log>> logs) {
   return run_sync_round(fs, &volume, std::move(logs));
 }
 
 // Rounds on a thread of its own; completions are called on that thread. `volume` may be null:
-// then every file is synced by itself. Destroying it drops what has not begun.
+// then every file is synced by itself. `journal`: see run_sync_round(); outlives this. Destroying
+// it drops what has not begun.
 std::unique_ptr<Durability> make_threaded_durability(fs::FileSystem& fs,
                                                      std::unique_ptr<fs::Volume> volume,
-                                                     Durability::Completion completion);
+                                                     Durability::Completion completion,
+                                                     journal::Journal* journal = nullptr);
 
 // Rounds only when the test says so: a submission waits until run_round().
 class SimulatedDurability final : public Durability {
