@@ -39,6 +39,11 @@ void check_state(StoreWorkload& workload, const fs::SimFileSystem& crashed,
 
 }  // namespace
 
+WorkloadEngine with_journal(WorkloadEngine engine) {
+  engine.journal = true;
+  return engine;
+}
+
 void check_crash_states(const WorkloadEngine& engine, std::uint64_t states_max) {
   const std::uint64_t wanted = std::min(states_wanted(), states_max);
   std::uint64_t states = 0;

@@ -6,6 +6,9 @@
 
 namespace polylog::crash {
 
+// The same engine, its sync rounds through a journal.
+WorkloadEngine with_journal(WorkloadEngine engine);
+
 // The power goes at each I/O step of random workloads in turn, the disk is found in a spread of
 // the states it may be in, and every promise is checked; then the power goes again, at once, and
 // nothing may have got worse. POLYLOG_CRASH_STATES says how many states, 20,000 otherwise, but

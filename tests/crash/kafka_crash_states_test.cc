@@ -44,5 +44,9 @@ TEST(KafkaCrashStates, every_call_site_fails_once_without_loss) {
   check_single_faults(checked_kafka_engine());
 }
 
+TEST(KafkaCrashStates, hold_with_the_journal) {
+  check_crash_states(with_journal(kafka_engine()));
+}
+
 }  // namespace
 }  // namespace polylog::crash

@@ -64,8 +64,10 @@ std::string StoreWorkload::check(fs::SimFileSystem& disk, bool go_on) {
   live_.clear();
   logs_.clear();
   store_.reset();
+  journal_.reset();
   if (!wrong_.empty()) return "while it ran: " + wrong_;
-  auto opened = engine_.open(disk, clock_, engine_.config);
+  std::unique_ptr<journal::Journal> journal;
+  auto opened = open(disk, journal);
   if (!opened) return "does not open: " + opened.error().to_string();
   storage::Store& store = *opened->store;
   std::string wrong = check_partitions(store);

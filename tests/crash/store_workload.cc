@@ -57,13 +57,32 @@ WorkloadEngine kafka_engine() {
   return engine;
 }
 
+// With every second seed the journal is as small as it may be, and goes on in its other area after
+// every other round.
 StoreWorkload::StoreWorkload(WorkloadEngine engine, std::uint64_t seed)
-    : engine_(std::move(engine)), random_(seed) {}
+    : engine_(std::move(engine)),
+      journal_bytes_(seed % 2 == 0 ? journal::bytes_min : std::uint64_t{64} << 10),
+      random_(seed) {}
+
+Result<storage::Opened> StoreWorkload::open(fs::SimFileSystem& disk,
+                                            std::unique_ptr<journal::Journal>& journal) const {
+  if (!engine_.journal) return engine_.open(disk, clock_, engine_.config);
+  journal::Options options;
+  options.root = "/data";
+  options.directory = "/data/journal";
+  options.bytes = journal_bytes_;
+  options.witnesses = {"kafka/recovery-point-offset-checkpoint", "kafka/.kafka_cleanshutdown",
+                       "rocketmq/checkpoint"};
+  options.own_thread = false;
+  POLYLOG_ASSIGN(opened, journal::Journal::open(disk, options));
+  journal = std::move(opened);
+  return engine_.open(journal->file_system(), clock_, engine_.config);
+}
 
 void StoreWorkload::run(fs::SimFileSystem& disk, int operations) {
-  disk_ = &disk;
-  auto opened = engine_.open(disk, clock_, engine_.config);
+  auto opened = open(disk, journal_);
   if (!opened) return;
+  fs_ = journal_ != nullptr ? &journal_->file_system() : &disk;
   store_ = std::move(opened->store);
   for (int i = 0; i < operations && !disk.powered_off(); ++i) step();
 }
@@ -252,15 +271,7 @@ void StoreWorkload::sync(bool write_between) {
     append(live_.begin()->first);
     write(live_.begin()->second.log->log());
   }
-  Result<void> synced;
-  for (const storage::DirtyLog& dirty : round) {
-    for (const fs::FilePtr& file : dirty.files) {
-      if (synced) synced = file->sync();
-    }
-    for (const std::string& directory : dirty.directories) {
-      if (synced) synced = disk_->sync_directory(directory);
-    }
-  }
+  const Result<void> synced = bring_to_disk(round);
   for (const storage::DirtyLog& dirty : round) {
     dirty.log->settled(dirty, synced.has_value());
     for (auto& [id, live] : live_) {
@@ -269,6 +280,21 @@ void StoreWorkload::sync(bool write_between) {
       if (synced) keep(id, promises[id], dirty.end);
     }
   }
+}
+
+Result<void> StoreWorkload::bring_to_disk(const std::vector<storage::DirtyLog>& round) {
+  std::vector<fs::FilePtr> covered;
+  for (const storage::DirtyLog& dirty : round) {
+    if (journal_ != nullptr && dirty.directories.empty()) {
+      covered.insert(covered.end(), dirty.files.begin(), dirty.files.end());
+      continue;
+    }
+    for (const fs::FilePtr& file : dirty.files) POLYLOG_TRY(file->sync());
+    for (const std::string& directory : dirty.directories) {
+      POLYLOG_TRY(fs_->sync_directory(directory));
+    }
+  }
+  return covered.empty() ? Result<void>() : journal_->cover(covered);
 }
 
 // To a place that no reader has seen beyond: a whole number of appends, above the durable end.

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "fs/sim_file_system.h"
+#include "journal/journal.h"
 #include "storage/store.h"
 
 // A random workload over one store on a simulated disk, with a model of what was promised: what
@@ -61,6 +62,7 @@ struct WorkloadEngine {
   // What the layout's files must say of an open store, whatever happened before; says what is
   // wrong. Empty: the layout has no such check.
   std::function<std::string(fs::FileSystem& disk, storage::Store& store)> check_layout;
+  bool journal = false;  // rounds go into a journal, in both areas of which few of them fit
 };
 WorkloadEngine kafka_engine();
 
@@ -110,6 +112,10 @@ class StoreWorkload {
   void write(const std::shared_ptr<storage::Log>& log);
   void begin_epoch(const std::shared_ptr<storage::Log>& log, LeaderEpoch epoch);
   void sync(bool write_between);
+  Result<void> bring_to_disk(const std::vector<storage::DirtyLog>& round);
+  // Opens the journal, if there is to be one, and the store on top of it.
+  Result<storage::Opened> open(fs::SimFileSystem& disk,
+                               std::unique_ptr<journal::Journal>& journal) const;
   Promise promise_of(const TopicPartition& id) const;
   void keep(const TopicPartition& id, const Promise& promise, LogPosition end);
   void truncate(const std::shared_ptr<storage::Log>& log);
@@ -137,9 +143,11 @@ class StoreWorkload {
   std::string append_one(storage::PartitionLog& log, const TopicPartition& id) const;
 
   const WorkloadEngine engine_;
+  const std::uint64_t journal_bytes_;
   std::mt19937_64 random_;
   ManualClock clock_{Timestamp(1'000'000)};
-  fs::SimFileSystem* disk_ = nullptr;
+  fs::FileSystem* fs_ = nullptr;               // what the store is on
+  std::unique_ptr<journal::Journal> journal_;  // outlives the store
   std::unique_ptr<storage::Store> store_;
   std::map<TopicPartition, Live> live_;
   std::map<const storage::Log*, LiveLog> logs_;
