@@ -40,5 +40,13 @@ TEST(RocketmqCrashStates, every_call_site_fails_once_without_loss) {
   check_single_faults(rocketmq_engine());
 }
 
+TEST(RocketmqCrashStates, hold_with_the_journal) {
+  check_crash_states(with_journal(rocketmq_engine()));
+}
+
+TEST(RocketmqCrashStates, every_call_site_fails_once_without_loss_with_the_journal) {
+  check_single_faults(with_journal(rocketmq_engine()));
+}
+
 }  // namespace
 }  // namespace polylog::crash

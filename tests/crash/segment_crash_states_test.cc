@@ -47,8 +47,17 @@ TEST(SegmentCrashStates, every_call_site_fails_once_without_loss) {
   check_single_faults(segment_engine(&open_with_fake_index));
 }
 
+TEST(SegmentCrashStates, hold_with_the_journal) {
+  check_crash_states(with_journal(segment_engine(&open_with_fake_index)));
+}
+
+TEST(SegmentCrashStates, every_call_site_fails_once_without_loss_with_the_journal) {
+  check_single_faults(with_journal(segment_engine(&open_with_fake_index)));
+}
+
 TEST(SegmentCrashStates, hold_with_the_index_in_rocksdb) {
   check_crash_states(segment_engine(&open_with_rocksdb), 600);
+  check_crash_states(with_journal(segment_engine(&open_with_rocksdb)), 300);
 }
 
 }  // namespace
