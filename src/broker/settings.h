@@ -67,6 +67,8 @@ class Settings {
   std::string advertised_host;              // advertised.listeners; "" = as the client reached us
   std::int32_t advertised_port = 0;
   std::string default_layout = "kafka";     // polylog.layout
+  bool journal = false;                     // polylog.journal
+  std::int64_t journal_bytes = 134217728;   // polylog.journal.bytes
   // What RocketMQ's names among the settings come to. store_host is no setting: it is set by
   // whoever knows where clients connect.
   storage::SharedLogConfig shared_log;

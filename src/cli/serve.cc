@@ -15,7 +15,9 @@
 #include "convert/marker.h"
 #include "format/kafka/checkpoint.h"
 #include "format/kafka/names.h"
+#include "format/rocketmq/names.h"
 #include "fs/posix_file_system.h"
+#include "journal/journal.h"
 #include "server/heap.h"
 #include "server/http/broker_metrics.h"
 #include "server/http/service.h"
@@ -137,6 +139,7 @@ class Server {
     reactor_.run();
     server::log_info("stopping: closing the stores");
     auto closed = broker_->close();
+    if (closed && journal_ != nullptr) closed = journal_->close();
     kafka_.reset();
     http_.reset();
     return closed;
@@ -169,8 +172,9 @@ class Server {
     POLYLOG_TRY(fs::create_directories(fs_, meta_directory));
     POLYLOG_ASSIGN(catalog, meta::open_embedded_catalog(fs_, meta_directory, cluster));
     settings_.shared_log.store_host = store_host(settings_, options_.kafka);
+    POLYLOG_TRY(open_journal());
     POLYLOG_ASSIGN(stores, open_stores(catalog->cluster_id()));
-    broker_ = std::make_unique<broker::Broker>(reactor_, pool_, fs_, clock_, settings_,
+    broker_ = std::make_unique<broker::Broker>(reactor_, pool_, store_fs(), clock_, settings_,
                                                std::move(catalog), std::move(stores));
     broker_->set_report([](const std::string& line) { server::log_warn(line); });
     POLYLOG_ASSIGN(notes, broker_->load());
@@ -180,10 +184,51 @@ class Server {
     return {};
   }
 
+  // Before the stores: what the last run left in it belongs into their files.
+  Result<void> open_journal() {
+    journal::Options options;
+    options.root = options_.data;
+    options.directory = fs::join(options_.data, "journal");
+    options.bytes = static_cast<std::uint64_t>(settings_.journal_bytes);
+    options.witnesses = {
+        fs::join("kafka", format::kafka::recovery_point_checkpoint_file),
+        fs::join("kafka", format::kafka::clean_shutdown_file),
+        fs::join("rocketmq", format::rocketmq::checkpoint_file),
+    };
+    // A RocketMQ broker that runs on the directory holds this one; Kafka's was tried before.
+    const std::string lock = fs::join(options_.data, "rocketmq/lock");
+    if (fs::exists(fs_, lock)) POLYLOG_TRY(fs_.lock(lock).map([](const auto&) {}));
+    if (!settings_.journal) {
+      POLYLOG_ASSIGN(replayed, journal::Journal::recover_and_remove(fs_, options));
+      report(replayed);
+      return {};
+    }
+    auto opened = journal::Journal::open(fs_, options);
+    if (!opened && opened.error().code == Errc::no_space) {
+      server::log_warn("no room for the journal, files are synced instead: " +
+                       opened.error().to_string());
+      return {};
+    }
+    if (!opened) return fail(std::move(opened).error());
+    journal_ = std::move(*opened);
+    report(journal_->replayed());
+    return {};
+  }
+
+  fs::FileSystem& store_fs() { return journal_ != nullptr ? journal_->file_system() : fs_; }
+
+  static void report(const journal::Replayed& replayed) {
+    if (replayed.writes == 0) return;
+    server::log_info("journal: " + std::to_string(replayed.bytes) + " bytes in " +
+                     std::to_string(replayed.writes) + " writes put back into " +
+                     std::to_string(replayed.files) + " files");
+  }
+
   Result<broker::Broker::Stores> open_stores(const Uuid& cluster) {
     broker::Broker::Stores stores;
-    POLYLOG_ASSIGN(volume, fs_.open_volume(options_.data));
+    POLYLOG_ASSIGN(volume, store_fs().open_volume(options_.data));
     stores.volume = std::move(volume);
+    stores.journal = journal_.get();
     POLYLOG_ASSIGN(kafka, open_store(storage::Layout::kafka, engines_.kafka, cluster));
     stores.kafka = std::move(kafka);
     stores.grants = grants_;
@@ -221,7 +266,7 @@ class Server {
     config.shared = settings_.shared_log;
     config.segment_grants = grants_.get();
     config.report = [](const std::string& line) { server::log_warn(line); };
-    POLYLOG_ASSIGN(opened, open(fs_, clock_, config));
+    POLYLOG_ASSIGN(opened, open(store_fs(), clock_, config));
     report(opened.recovery, config.directory);
     return std::move(opened.store);
   }
@@ -268,6 +313,7 @@ class Server {
   SystemClock clock_;
   std::shared_ptr<broker::LocalGrants> grants_ = std::make_shared<broker::LocalGrants>();
   fs::PosixFileSystem fs_;
+  std::unique_ptr<journal::Journal> journal_;  // the stores' files are its
   server::Metrics metrics_;
   std::unique_ptr<fs::Lock> lock_;
   server::HeapRest heap_;

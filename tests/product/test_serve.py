@@ -173,6 +173,61 @@ class MemoryTest(ProductTest):
         self.assertLess(now, 24, f"{before} MiB before, {most} at most")
 
 
+class JournalTest(ProductTest):
+    """polylog.journal, switched on and off over one directory."""
+
+    def produced(self, broker, count):
+        lines = "".join(f"{broker.port} {n}\n" for n in range(count))
+        done = run("produce", "-b", broker.address, "-t", "t", stdin=lines)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return lines.splitlines()
+
+    def consumed(self, broker, count):
+        done = run("consume", "-b", broker.address, "-t", "t", "-e")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), count)
+        return lines
+
+    def test_on_a_kill_on_a_clean_stop_and_off_again(self):
+        settings = {"polylog.journal": "true", "polylog.journal.bytes": 1 << 20}
+        broker = self.serve(settings)
+        journal = broker.data / "journal/polylog.journal"
+        self.assertEqual(run("topic", "create", "t", "-b", broker.address).returncode, 0)
+        self.produced(broker, 10)  # new names
+        sent = self.produced(broker, 500)
+        self.assertLessEqual(journal.stat().st_size, 1 << 20)
+        dumped = run("dump", "--records", journal)
+        self.assertIn("write kafka/t-", dumped.stdout)
+        broker.end(signal.SIGKILL)
+        broker.start()
+        self.assertIn("put back into", broker.text())
+        self.assertEqual(self.consumed(broker, 510)[10:], sent)
+        self.produced(broker, 5)
+        self.assertEqual(broker.end(), 0)
+        self.assertIn("writes 0", run("dump", journal).stdout)
+        broker.settings = {}
+        broker.start()
+        self.assertFalse(journal.exists())
+        self.assertEqual(self.consumed(broker, 515)[10:510], sent)
+        self.assertEqual(broker.end(), 0)
+
+    def test_a_directory_that_another_program_changed_is_refused(self):
+        settings = {"polylog.journal": "true", "polylog.journal.bytes": 1 << 20}
+        broker = self.serve(settings)
+        self.assertEqual(run("topic", "create", "t", "-b", broker.address).returncode, 0)
+        self.produced(broker, 10)
+        self.produced(broker, 10)
+        broker.end(signal.SIGKILL)
+        (broker.data / "kafka/recovery-point-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+        journal = broker.data / "journal/polylog.journal"
+        done = run(*broker.arguments())
+        self.check_refused(done, 1, "recovery-point-offset-checkpoint", "another program",
+                           str(journal))
+        journal.unlink()
+        broker.start()
+
+
 class HttpTest(ProductTest):
     def get(self, broker, path):
         try:
