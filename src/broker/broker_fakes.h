@@ -91,7 +91,7 @@ struct FakeFileSystem final : fs::FileSystem {
 };
 
 // A log of its own per partition; positions are offsets.
-class FakeLog final : public storage::Log, public std::enable_shared_from_this<FakeLog> {
+class FakeLog : public storage::Log, public std::enable_shared_from_this<FakeLog> {
  public:
   // State, open to the tests.
   LogPosition written{0}, durable{0}, start{0};

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "broker/broker_fakes.h"
+#include "fs/sim_file_system.h"
+#include "journal/journal.h"
 
 namespace polylog::broker {
 namespace {
@@ -203,6 +205,97 @@ TEST(ThreadedDurability, what_is_submitted_during_a_round_shares_the_next_one) {
   EXPECT_EQ(rounds[1][0].round, 2U);
   EXPECT_EQ(fs.volume_syncs, 1);
   for (const auto& log : later) EXPECT_EQ(log->durable, LogPosition(2));
+}
+
+// A log whose file is on a simulated disk below a journal.
+struct LogOnDisk final : FakeLog {
+  fs::FilePtr real;
+  Result<std::optional<storage::DirtyLog>> dirty() override {
+    POLYLOG_ASSIGN(found, FakeLog::dirty());
+    if (found) found->files = {real};
+    return found;
+  }
+};
+
+struct JournalledRounds : ::testing::Test {
+  void SetUp() override {
+    ASSERT_TRUE(fs::create_directories(disk, "/data/logs"));
+    journal::Options options;
+    options.root = "/data";
+    options.directory = "/data/journal";
+    options.bytes = 1 << 20;
+    options.own_thread = false;
+    auto opened = journal::Journal::open(disk, options);
+    ASSERT_TRUE(opened);
+    journal = std::move(*opened);
+    volume = *journal->file_system().open_volume("/data");
+  }
+  std::shared_ptr<LogOnDisk> make_log(int number) {
+    auto log = std::make_shared<LogOnDisk>();
+    const std::string path = "/data/logs/" + std::to_string(number);
+    log->real = *journal->file_system().open(path, fs::OpenMode::create);
+    log->directories = {"/data/logs"};
+    return log;
+  }
+  static void write(LogOnDisk& log) {
+    const std::uint64_t at = log.real->info()->size;
+    ASSERT_TRUE(log.real->write(at, as_bytes("some bytes")));
+    log.written = log.written + 1;
+  }
+  std::vector<Durability::Outcome> run(const Logs& logs) {
+    return run_sync_round(journal->file_system(), volume.get(), logs, journal.get());
+  }
+
+  fs::SimFileSystem disk;
+  std::unique_ptr<journal::Journal> journal;
+  std::unique_ptr<fs::Volume> volume;
+};
+
+TEST_F(JournalledRounds, go_into_the_journal_once_the_names_are_on_the_disk) {
+  Logs logs;
+  std::vector<std::shared_ptr<LogOnDisk>> all;
+  for (int i = 0; i < 20; ++i) logs.push_back(all.emplace_back(make_log(i)));
+  for (const auto& log : all) write(*log);
+  for (const auto& outcome : run(logs)) EXPECT_TRUE(outcome.result);
+  EXPECT_EQ(journal->counters().rounds, 0U) << "new names: one sync of the volume";
+  for (const auto& log : all) {
+    log->directories.clear();
+    write(*log);
+  }
+  const std::uint64_t before = disk.steps();
+  for (const auto& outcome : run(logs)) EXPECT_TRUE(outcome.result);
+  EXPECT_EQ(disk.steps() - before, 2U) << "one write of the journal and its sync";
+  for (const auto& log : all) EXPECT_EQ(log->durable, LogPosition(2));
+}
+
+TEST_F(JournalledRounds, a_new_log_is_synced_beside_those_in_the_journal) {
+  const auto old_log = make_log(1), new_log = make_log(2);
+  write(*old_log);
+  for (const auto& outcome : run({old_log})) EXPECT_TRUE(outcome.result);
+  old_log->directories.clear();
+  write(*old_log);
+  write(*new_log);
+  for (const auto& outcome : run({old_log, new_log})) EXPECT_TRUE(outcome.result);
+  EXPECT_EQ(disk.counters("/data/logs/2").syncs, 1U);
+  EXPECT_EQ(disk.counters("/data/logs/1").syncs, 1U) << "in its first round";
+  EXPECT_EQ(journal->counters().rounds, 1U);
+}
+
+TEST_F(JournalledRounds, a_failed_write_of_the_journal_fails_them_all_for_good) {
+  const auto log = make_log(1);
+  write(*log);
+  run({log});
+  log->directories.clear();
+  write(*log);
+  disk.fail_step(disk.steps() + 1, fs::Fault::eio);
+  EXPECT_FALSE(run({log})[0].result);
+  EXPECT_TRUE(log->failed);
+  const auto later = make_log(2);
+  later->directories.clear();
+  write(*later);
+  const auto outcome = run({later})[0];
+  EXPECT_FALSE(outcome.result);
+  EXPECT_FALSE(outcome.retriable);
 }
 
 TEST(ThreadedDurability, destroying_it_with_work_left_does_not_hang) {

@@ -85,6 +85,7 @@ Result<void> dump_one(fs::FileSystem& fs, const DumpTarget& target, const DumpOp
     case DumpKind::delay_offsets: return dump_delay_offsets(file, report);
     case DumpKind::segment: return dump_segment(file, options, report);
     case DumpKind::sidecar: return dump_sidecar(file, options, report);
+    case DumpKind::journal: return dump_journal(file, options, report);
   }
   return {};
 }

@@ -51,6 +51,7 @@ Result<void> dump_delay_offsets(const DumpFile& file, DumpReport& report);
 
 Result<void> dump_segment(const DumpFile& file, const DumpOptions& options, DumpReport& report);
 
+Result<void> dump_journal(const DumpFile& file, const DumpOptions& options, DumpReport& report);
 Result<void> dump_sidecar(const DumpFile& file, const DumpOptions& options, DumpReport& report);
 
 }  // namespace polylog::cli

@@ -18,9 +18,9 @@ constexpr const char* description =
     "partition.metadata, meta.properties and .kafka_cleanshutdown; RocketMQ's commit log, consume\n"
     "queues and their extensions, key indexes, checkpoint, abort, and topics, subscriptionGroup,\n"
     "consumerOffset and delayOffset .json; RobustMQ's .msg files; and polylog's own\n"
-    "kafka.sidecar, rocketmq.sidecar and segment.sidecar: by their names, and files named by a\n"
-    "position also by where they lie. Of a directory each such file in it is shown. Nothing is\n"
-    "written.";
+    "kafka.sidecar, rocketmq.sidecar, segment.sidecar and polylog.journal: by their names, and\n"
+    "files named by a position also by where they lie. Of a directory each such file in it is\n"
+    "shown. Nothing is written.";
 
 constexpr const char* footer =
     "A broker that writes to the files meanwhile may make the end of a log look torn.\n"

@@ -118,6 +118,7 @@ Result<std::optional<Named>> positioned_file(fs::FileSystem& fs, const std::stri
 Result<std::optional<Named>> classify(fs::FileSystem& fs, const std::string& path) {
   const std::string_view name = path_part(path, 0);
   if (name.ends_with(".sidecar")) return Named{DumpKind::sidecar};
+  if (name.ends_with(".journal")) return Named{DumpKind::journal};
   if (const auto number = segment_number(name)) return Named{DumpKind::segment, Offset(*number)};
   if (const auto named = store_file(name)) return named;
   POLYLOG_ASSIGN(kafka, kafka_file(name));

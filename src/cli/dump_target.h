@@ -36,6 +36,7 @@ enum class DumpKind {
   segment,
   // polylog's own
   sidecar,
+  journal,
 };
 
 // A file to be shown, as far as its name and place tell, or, for a name that both a commit log and

@@ -10,6 +10,7 @@
 #include "format/kafka/index.h"
 #include "format/kafka/record_batch.h"
 #include "fs/sim_file_system.h"
+#include "journal/journal.h"
 #include "storage/filelog/sidecar.h"
 
 namespace polylog::cli {
@@ -341,6 +342,33 @@ TEST_F(Dump, the_sidecar_is_shown_and_its_torn_end_is_no_damage) {
   ASSERT_TRUE((*file)->write(50, from_hex("ffff")));
   EXPECT_THAT(dump(path), HasSubstr("  log t-0 topic ")) << "there is a second copy";
   EXPECT_EQ(damage_, 1u);
+}
+
+TEST_F(Dump, a_journal_shows_what_it_would_put_back) {
+  ASSERT_TRUE(fs::create_directories(fs_, "/data"));
+  journal::Options options;
+  options.root = "/data";
+  options.directory = "/data";
+  options.bytes = journal::bytes_min;
+  options.own_thread = false;
+  const auto journal = journal::Journal::open(fs_, options);
+  ASSERT_TRUE(journal);
+  const auto file = *(*journal)->file_system().open("/data/a", fs::OpenMode::create);
+  ASSERT_TRUE(file->sync());
+  ASSERT_TRUE((*journal)->file_system().sync_directory("/data"));
+  ASSERT_TRUE(file->write(0, as_bytes("bytes")));
+  ASSERT_TRUE((*journal)->cover(std::span(&file, 1)));
+  const std::string path = journal::journal_path("/data");
+  const std::string text = dump(path, {.records = true});
+  EXPECT_THAT(text, HasSubstr(" file a inode "));
+  EXPECT_THAT(text, HasSubstr(" write a at 0 bytes 5\n"));
+  EXPECT_THAT(text, EndsWith("entries 3, writes 1, bytes written 5, no damage\n"));
+  EXPECT_THAT(dump(path, {.json = true, .records = true}),
+              HasSubstr(R"("entry":"write","path":"a","at":0,"bytes":5})"));
+  ASSERT_TRUE((*journal)->close());
+  EXPECT_THAT(dump(path), EndsWith("entries 0, writes 0, bytes written 0, no damage\n"));
+  put("/bad.journal", "not one");
+  EXPECT_THAT(dump("/bad.journal"), HasSubstr("DAMAGED"));
 }
 
 TEST_F(Dump, the_sidecar_of_a_shared_log_shows_its_queues) {

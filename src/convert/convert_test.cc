@@ -6,6 +6,7 @@
 
 #include "convert/convert_rig.h"
 #include "convert/marker.h"
+#include "journal/journal.h"
 
 namespace polylog::convert {
 namespace {
@@ -407,6 +408,29 @@ TEST_F(Convert, refuses_a_source_that_somebody_runs_on) {
   close(directory);
   const auto held = disk->lock(std::string(source) + "/.lock");
   refused(options(source, target, Layout::rocketmq), {source, "in use"});
+  EXPECT_FALSE(fs::exists(*disk, target));
+}
+
+// They are not in the source's files yet, which a conversion doesn't change.
+TEST_F(Convert, refuses_a_source_whose_journal_holds_records) {
+  Directory directory = open_directory(source);
+  make_topic(directory, "t", Layout::kafka, 1);
+  close(directory);
+  journal::Options journal;
+  journal.root = source;
+  journal.directory = std::string(source) + "/journal";
+  journal.bytes = journal::bytes_min;
+  journal.own_thread = false;
+  const std::string path = std::string(source) + "/kafka/t-0/00000000000000000000.log";
+  {
+    const auto opened = journal::Journal::open(*disk, journal);
+    ASSERT_TRUE(opened);
+    const auto file = (*opened)->file_system().open(path, fs::OpenMode::write);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE((*file)->write((*file)->info()->size, as_bytes("not whole")));
+    ASSERT_TRUE((*opened)->cover(std::span(&*file, 1)));
+  }
+  refused(options(source, target, Layout::rocketmq), {source, "journal holds records"});
   EXPECT_FALSE(fs::exists(*disk, target));
 }
 

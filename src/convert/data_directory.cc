@@ -9,6 +9,7 @@
 #include "format/kafka/names.h"
 #include "format/rocketmq/config_json.h"
 #include "format/rocketmq/names.h"
+#include "journal/journal.h"
 #include "storage/rocketmq/store.h"
 #include "storage/segment/store.h"
 
@@ -122,6 +123,7 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(fs::FileSystem& fs, c
   }
   if (made->kind_ == Kind::polylog) {
     POLYLOG_TRY(made->take_lock(fs::join(made->path_, ".lock")));
+    POLYLOG_TRY(made->check_journal());
   }
   POLYLOG_ASSIGN(cluster, cluster_of(made->fs_, made->store_directory(Layout::kafka)));
   made->cluster_id_ = cluster;
@@ -168,6 +170,14 @@ Result<void> DataDirectory::take_lock(const std::string& path) {
   if (!lock) return fail(lock.error().code, path_ + " is in use: " + lock.error().context);
   locks_.push_back(std::move(*lock));
   return {};
+}
+
+// What lies in a journal is not in the files yet, and a conversion must not change its source.
+Result<void> DataDirectory::check_journal() const {
+  POLYLOG_ASSIGN(holds, journal::holds_writes(below_, fs::join(path_, "journal")));
+  if (!holds) return {};
+  return fail(Errc::unsupported, path_ + " was not stopped cleanly, and its journal holds records: "
+                                         "start polylog on it once and stop it");
 }
 
 std::string DataDirectory::store_directory(Layout layout) const {

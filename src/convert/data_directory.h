@@ -84,6 +84,7 @@ class DataDirectory {
                 const std::string& scratch);
 
   Result<void> find_kind();
+  Result<void> check_journal() const;
   Result<void> take_lock(const std::string& path);
   Result<void> read_catalog();
   Result<void> open_stores(const Engines& engines, const TopicNames& names);
