@@ -16,6 +16,7 @@ std::string_view kind_name(EntryKind kind) {
     case EntryKind::settled: return "settled";
     case EntryKind::witness: return "witness";
     case EntryKind::fill: return "fill";
+    case EntryKind::other: return "other";
   }
   return "unknown";
 }
@@ -41,8 +42,8 @@ void show_entry(const Entry& entry, std::uint64_t position, const std::string& p
   std::string line = "  @" + std::to_string(position) + " " + std::string(kind_name(entry.kind));
   if (!path.empty()) line += " " + path;
   if (entry.kind == EntryKind::write) {
-    line += " at " + std::to_string(entry.position) + " bytes " +
-            std::to_string(entry.payload.size());
+    line +=
+        " at " + std::to_string(entry.position) + " bytes " + std::to_string(entry.payload.size());
   } else if (entry.kind == EntryKind::file) {
     line += " inode " + std::to_string(entry.position);
   }
@@ -60,6 +61,8 @@ Result<void> dump_journal(const DumpFile& file, const DumpOptions& options, Dump
     report.end_file({});
     return {};
   }
+  POLYLOG_ASSIGN(damage, journal::find_damage(*file.file, *heads));
+  if (damage) report.damage(damage->position, damage->what);
   std::int64_t entries = 0, writes = 0, bytes = 0;
   for (const std::size_t area : heads->in_order()) {
     std::map<std::uint32_t, std::string> files;

@@ -17,8 +17,9 @@ constexpr std::size_t synced_singly_max = 8;
 constexpr int settle_tries_max = 1000;
 constexpr int journal_tries_max = 3;
 
-std::size_t witness_room(const std::vector<std::string>& names) {
-  std::size_t bytes = 0;
+// Of the entries that begin an area.
+std::size_t front_room(const std::vector<std::string>& names) {
+  std::size_t bytes = entry_head_bytes + encode_epoch(0).size();
   for (const std::string& name : names) {
     bytes += entry_head_bytes + encode_witness({name, Identity()}).size();
   }
@@ -38,7 +39,7 @@ Journal::Core::Core(fs::FileSystem& fs, const Options& options, std::unique_ptr<
     : disk_(fs),
       options_(options),
       root_(plain_path(options.root)),
-      witness_bytes_(witness_room(options.witnesses)),
+      front_bytes_(front_room(options.witnesses)),
       replayed_(replayed),
       volume_(std::move(volume)),
       outer_(std::make_unique<NotingFileSystem>(*this)),
@@ -99,7 +100,7 @@ Journal::Core::Plan Journal::Core::plan(std::span<const fs::FilePtr> files) cons
     if (dirt.empty() && state.named) continue;
     const std::uint64_t bytes = entries_bytes(state, dirt);
     covered.synced = dirt.needs_sync() || !state.named || state.synced_only ||
-                     dirt.bytes() >= largest || bytes + witness_bytes_ > file_->capacity() ||
+                     dirt.bytes() >= largest || bytes + front_bytes_ > file_->capacity() ||
                      !below_root(state.path);
     if (covered.synced) {
       ++plan.syncs;
@@ -174,8 +175,8 @@ Result<void> Journal::Core::journal_file(Lock& lock, Covered& covered) {
       const std::lock_guard file_lock(covered.state->mutex);
       const Dirt dirt = covered.state->uncovered();
       bytes = entries_bytes(*covered.state, dirt);
-      const bool too_much = dirt.bytes() >= 2 * journalled_bytes_max ||
-                            bytes + witness_bytes_ > file_->capacity();
+      const bool too_much =
+          dirt.bytes() >= 2 * journalled_bytes_max || bytes + front_bytes_ > file_->capacity();
       if (dirt.needs_sync() || too_much) break;
     }
     POLYLOG_TRY(make_room(lock, static_cast<std::size_t>(bytes)));
@@ -264,15 +265,13 @@ bool Journal::Core::any_live_below(const std::string& directory) {
   return false;
 }
 
-bool Journal::Core::holds_entries() const {
-  return file_->area(0).begun || file_->area(1).begun;
-}
+bool Journal::Core::holds_entries() const { return file_->area(0).begun || file_->area(1).begun; }
 
 Result<void> Journal::Core::make_room(Lock& lock, std::size_t bytes) {
   for (;;) {
     POLYLOG_TRY(check());
     const bool begun = file_->area(active_).begun;
-    const std::size_t needed = bytes + (begun ? 0 : witness_bytes_);
+    const std::size_t needed = bytes + (begun ? 0 : front_bytes_);
     if (file_->has_room(active_, needed)) {
       if (!file_->fits_buffer(needed)) {
         POLYLOG_TRY(flush());  // fills a block up, which takes room too
@@ -302,16 +301,18 @@ void Journal::Core::go_on_in_other_area() {
   changed_.notify_all();
 }
 
-// Nobody may replay into a directory on which another program has run since.
+// What the other area holds, all of it acknowledged, must read while it counts. And nobody may
+// replay into a directory on which another program has run since.
 void Journal::Core::begin_area() {
+  const JournalFile::Area& other = file_->area(1 - active_);
+  if (other.begun) add(EntryKind::other, 0, other.sequence, encode_epoch(other.epoch));
   for (const std::string& name : options_.witnesses) {
     const Witness witness = witness_of(name, disk_.info(fs::join(options_.root, name)));
     add(EntryKind::witness, 0, 0, encode_witness(witness));
   }
 }
 
-Witness Journal::Core::witness_of(const std::string& name,
-                                  const Result<fs::FileInfo>& info) const {
+Witness Journal::Core::witness_of(const std::string& name, const Result<fs::FileInfo>& info) const {
   Witness witness{name, std::nullopt};
   if (info) witness.identity = Identity{info->size, info->inode, info->modified_ns};
   return witness;

@@ -138,7 +138,7 @@ class Journal::Core {
   void begin_area();
   // REQUIRES of these: make_room() for what they add.
   void add(EntryKind kind, std::uint32_t generation, std::uint64_t position, ByteView payload);
-  void name(TrackedFile& state);    // the file's lock is held
+  void name(TrackedFile& state);  // the file's lock is held
   void settle(const TrackedFilePtr& state);
   static std::size_t settled_bytes(TrackedFile& state);
   Result<void> flush();
@@ -157,8 +157,8 @@ class Journal::Core {
 
   fs::FileSystem& disk_;
   const Options options_;
-  const std::string root_;            // without "//" and "/./"
-  const std::size_t witness_bytes_;   // of all witness entries, heads included
+  const std::string root_;         // without "//" and "/./"
+  const std::size_t front_bytes_;  // of the entries that begin an area
   const Replayed replayed_;
   const std::unique_ptr<fs::Volume> volume_;
   std::unique_ptr<NotingFileSystem> outer_;

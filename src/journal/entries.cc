@@ -55,17 +55,17 @@ std::optional<std::uint64_t> decode_head(ByteView block, std::string_view magic)
 
 }  // namespace
 
-void encode_entry_head(MutableBytes whole, EntryKind kind, std::uint64_t epoch,
-                       std::uint64_t sequence, std::uint32_t generation, std::uint64_t position) {
+void encode_entry_head(MutableBytes whole, const EntryHead& head) {
   POLYLOG_ASSERT(whole.size() >= entry_head_bytes);
   std::uint8_t* const at = whole.data();
   store_big(at, static_cast<std::uint32_t>(whole.size() - head_front_bytes));
-  store_big(at + 8, epoch);
-  store_big(at + 16, sequence);
-  at[24] = static_cast<std::uint8_t>(kind);
-  at[25] = at[26] = at[27] = 0;
-  store_big(at + 28, generation);
-  store_big(at + 32, position);
+  store_big(at + 8, head.epoch);
+  store_big(at + 16, head.sequence);
+  at[24] = static_cast<std::uint8_t>(head.kind);
+  at[25] = head.first ? 1 : 0;
+  at[26] = at[27] = 0;
+  store_big(at + 28, head.generation);
+  store_big(at + 32, head.position);
   store_big(at + 4, entry_crc(whole));
 }
 
@@ -77,21 +77,28 @@ std::optional<std::size_t> entry_size(ByteView head) {
 }
 
 std::optional<Entry> decode_entry(ByteView bytes, std::uint64_t epoch, std::uint64_t sequence) {
+  auto entry = decode_entry(bytes, epoch);
+  return entry && entry->sequence == sequence ? entry : std::nullopt;
+}
+
+std::optional<Entry> decode_entry(ByteView bytes, std::uint64_t epoch) {
   if (bytes.size() < entry_head_bytes) return std::nullopt;
   const auto size = entry_size(bytes);
   if (!size || *size > bytes.size()) return std::nullopt;
   const ByteView whole = bytes.first(*size);
   if (load_big<std::uint32_t>(whole.data() + 4) != entry_crc(whole)) return std::nullopt;
   ByteReader reader(whole.subspan(head_front_bytes));
-  if (reader.u64() != epoch || reader.u64() != sequence) return std::nullopt;
+  if (reader.u64() != epoch) return std::nullopt;
   Entry entry;
+  entry.sequence = reader.u64();
   const std::uint8_t kind = reader.u8();
   if (kind < static_cast<std::uint8_t>(EntryKind::write) ||
-      kind > static_cast<std::uint8_t>(EntryKind::fill)) {
+      kind > static_cast<std::uint8_t>(EntryKind::other)) {
     return std::nullopt;
   }
   entry.kind = static_cast<EntryKind>(kind);
-  reader.skip(3);
+  entry.first = reader.u8() != 0;
+  reader.skip(2);
   entry.generation = reader.u32();
   entry.position = reader.u64();
   entry.payload = whole.subspan(entry_head_bytes);
@@ -135,6 +142,18 @@ std::optional<Witness> decode_witness(ByteView payload) {
   if (!reader.ok() || !is_inner_path(witness.path)) return std::nullopt;
   if (present) witness.identity = identity;
   return witness;
+}
+
+std::vector<std::uint8_t> encode_epoch(std::uint64_t epoch) {
+  ByteWriter writer;
+  writer.u64(epoch);
+  return writer.take_bytes();
+}
+
+std::optional<std::uint64_t> decode_epoch(ByteView payload) {
+  ByteReader reader(payload);
+  const std::uint64_t epoch = reader.u64();
+  return reader.ok() && reader.remaining() == 0 ? std::optional(epoch) : std::nullopt;
 }
 
 std::vector<std::uint8_t> encode_file_head(std::uint64_t area_bytes) {

@@ -24,10 +24,13 @@ enum class EntryKind : std::uint8_t {
   settled = 3,  // all earlier entries of the file are in the file itself, and count no more
   witness = 4,  // `payload`: what a file looks like that any other program would have changed
   fill = 5,     // nothing: up to the end of a block
+  other = 6,    // the other area, as long as its epoch is `payload`, holds `position` entries
 };
 
 struct Entry {
   EntryKind kind = EntryKind::fill;
+  bool first = false;  // of those that one write brought to the device
+  std::uint64_t sequence = 0;
   std::uint32_t generation = 0;
   std::uint64_t position = 0;
   ByteView payload;      // into the bytes decoded
@@ -36,14 +39,22 @@ struct Entry {
 
 // Puts the head in front of a payload that lies in its place already: `whole` is both.
 // REQUIRES: whole.size() >= entry_head_bytes.
-void encode_entry_head(MutableBytes whole, EntryKind kind, std::uint64_t epoch,
-                       std::uint64_t sequence, std::uint32_t generation, std::uint64_t position);
+struct EntryHead {
+  EntryKind kind = EntryKind::fill;
+  bool first = false;
+  std::uint64_t epoch = 0, sequence = 0;
+  std::uint32_t generation = 0;
+  std::uint64_t position = 0;
+};
+void encode_entry_head(MutableBytes whole, const EntryHead& head);
 
 // Size of the entry that begins with `head`, if there can be one. REQUIRES: a whole head.
 std::optional<std::size_t> entry_size(ByteView head);
 // The entry at the front of `bytes`; nothing unless it is whole, reads, and is the one of this
 // epoch with this sequence number.
 std::optional<Entry> decode_entry(ByteView bytes, std::uint64_t epoch, std::uint64_t sequence);
+// The same, whatever its sequence number.
+std::optional<Entry> decode_entry(ByteView bytes, std::uint64_t epoch);
 
 // Whether a path that a journal names leads below the root and nowhere else.
 bool is_inner_path(std::string_view path);
@@ -61,6 +72,10 @@ struct Witness {
 };
 std::vector<std::uint8_t> encode_witness(const Witness& witness);
 std::optional<Witness> decode_witness(ByteView payload);
+
+// What an entry of kind `other` says.
+std::vector<std::uint8_t> encode_epoch(std::uint64_t epoch);
+std::optional<std::uint64_t> decode_epoch(ByteView payload);
 
 // The first block of the file: bytes of one area. The areas follow, each with a block of its own
 // in front, which says the epoch whose entries count in it.

@@ -12,7 +12,7 @@ std::vector<std::uint8_t> entry_of(EntryKind kind, std::uint64_t epoch, std::uin
   std::vector<std::uint8_t> whole(entry_head_bytes + payload.size());
   const ByteView bytes = as_bytes(payload);
   std::copy(bytes.begin(), bytes.end(), whole.begin() + entry_head_bytes);
-  encode_entry_head(whole, kind, epoch, sequence, 7, 4711);
+  encode_entry_head(whole, {kind, false, epoch, sequence, 7, 4711});
   return whole;
 }
 
@@ -25,15 +25,30 @@ TEST(JournalEntries, an_entry_reads_back) {
   EXPECT_EQ(entry->position, 4711U);
   EXPECT_EQ(as_text(entry->payload), "some bytes");
   EXPECT_EQ(entry->size, whole.size());
+  EXPECT_EQ(entry->sequence, 5U);
+  EXPECT_FALSE(entry->first);
+}
+
+TEST(JournalEntries, the_first_entry_of_a_write_says_so) {
+  std::vector<std::uint8_t> whole(entry_head_bytes);
+  encode_entry_head(whole, {EntryKind::settled, true, 3, 5, 7, 0});
+  EXPECT_EQ(whole[25], 1);
+  EXPECT_TRUE(decode_entry(whole, 3)->first);
+}
+
+TEST(JournalEntries, the_epoch_of_the_other_area_reads_back) {
+  EXPECT_EQ(decode_epoch(encode_epoch(42)), 42U);
+  EXPECT_FALSE(decode_epoch(as_bytes("seven b")));
+  EXPECT_FALSE(decode_epoch(as_bytes("nine byte")));
 }
 
 // Places and sizes of docs/formats/journal.md.
 TEST(JournalEntries, the_head_lies_as_the_page_says) {
   const auto whole = entry_of(EntryKind::settled, 0x0102030405060708, 0x1112131415161718, "x");
   const std::vector<std::uint8_t> head(whole.begin() + 8, whole.begin() + 40);
-  const std::vector<std::uint8_t> expected{1, 2, 3,    4,    5, 6, 7, 8, 0x11, 0x12, 0x13,
-                                           0x14, 0x15, 0x16, 0x17, 0x18, 3, 0, 0, 0, 0, 0,
-                                           0, 7, 0,    0,    0, 0, 0, 0, 0x12, 0x67};
+  const std::vector<std::uint8_t> expected{1,    2,    3,    4,    5,    6, 7, 8, 0x11, 0x12, 0x13,
+                                           0x14, 0x15, 0x16, 0x17, 0x18, 3, 0, 0, 0,    0,    0,
+                                           0,    7,    0,    0,    0,    0, 0, 0, 0x12, 0x67};
   EXPECT_EQ(head, expected);
   EXPECT_EQ(std::vector<std::uint8_t>(whole.begin(), whole.begin() + 4),
             (std::vector<std::uint8_t>{0, 0, 0, 33}));
@@ -63,7 +78,7 @@ TEST(JournalEntries, zeros_and_unknown_kinds_are_no_entry) {
   const std::vector<std::uint8_t> zeros(4096);
   EXPECT_FALSE(decode_entry(zeros, 0, 0));
   EXPECT_FALSE(decode_entry(entry_of(static_cast<EntryKind>(0), 1, 0, ""), 1, 0));
-  EXPECT_FALSE(decode_entry(entry_of(static_cast<EntryKind>(6), 1, 0, ""), 1, 0));
+  EXPECT_FALSE(decode_entry(entry_of(static_cast<EntryKind>(7), 1, 0, ""), 1, 0));
 }
 
 TEST(JournalEntries, a_head_survives_the_loss_of_either_copy) {

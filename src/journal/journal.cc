@@ -24,6 +24,9 @@ Error never_no_space(Error error) {
 }
 
 Result<std::optional<Found>> find_and_replay(fs::FileSystem& fs, const Options& options) {
+  const std::string hint =
+      ". It may hold acknowledged records that are nowhere else. After a kill without a power cut "
+      "the files have them all; to go on with what the files have, remove it";
   const std::string path = journal_path(options.directory);
   auto file = fs.open(path, fs::OpenMode::read);
   if (!file) {
@@ -32,12 +35,14 @@ Result<std::optional<Found>> find_and_replay(fs::FileSystem& fs, const Options& 
   }
   const auto heads = read_heads(**file);
   if (!heads) {
-    return fail(heads.error().code,
-                path + ": " + heads.error().context +
-                    ". It may hold acknowledged records; to go on without them, remove it");
+    return fail(heads.error().code, path + ": " + heads.error().context + hint);
   }
   const auto replayed = replay(fs, options.root, **file, *heads, path);
-  if (!replayed) return fail(never_no_space(replayed.error()));
+  if (!replayed) {
+    Error error = never_no_space(replayed.error());
+    if (error.code == Errc::corrupt) error.context += hint;
+    return fail(std::move(error));
+  }
   return std::optional(Found{*heads, *replayed});
 }
 
@@ -55,6 +60,8 @@ Result<bool> holds_writes(fs::FileSystem& fs, const std::string& directory) {
     return file.error().code == Errc::not_found ? Result<bool>(false) : fail(file.error());
   }
   POLYLOG_ASSIGN(heads, read_heads(**file));
+  POLYLOG_ASSIGN(damage, find_damage(**file, heads));
+  if (damage) return true;
   for (const std::size_t area : heads.in_order()) {
     EntryReader reader(**file, heads, area);
     for (;;) {
@@ -91,9 +98,8 @@ Result<std::unique_ptr<Journal>> Journal::open(fs::FileSystem& fs, const Options
   for (const std::size_t area : heads.in_order()) {
     if (auto emptied = file->empty(area); !emptied) return fail(never_no_space(emptied.error()));
   }
-  return std::unique_ptr<Journal>(
-      new Journal(std::make_unique<Core>(fs, options, std::move(file), std::move(volume),
-                                         found ? found->replayed : Replayed())));
+  return std::unique_ptr<Journal>(new Journal(std::make_unique<Core>(
+      fs, options, std::move(file), std::move(volume), found ? found->replayed : Replayed())));
 }
 
 Result<Replayed> Journal::recover_and_remove(fs::FileSystem& fs, const Options& options) {

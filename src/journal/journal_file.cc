@@ -50,8 +50,7 @@ Result<std::unique_ptr<JournalFile>> JournalFile::open(fs::FileSystem& fs, const
   return std::unique_ptr<JournalFile>(new JournalFile(std::move(*file), direct, heads));
 }
 
-Result<void> JournalFile::create(fs::FileSystem& fs, const std::string& path,
-                                 std::uint64_t bytes) {
+Result<void> JournalFile::create(fs::FileSystem& fs, const std::string& path, std::uint64_t bytes) {
   Heads heads;
   heads.area_bytes = (bytes - block_bytes) / area_count / block_bytes * block_bytes;
   const std::uint64_t size = area_start(area_count, heads.area_bytes);
@@ -68,9 +67,12 @@ Result<void> JournalFile::create(fs::FileSystem& fs, const std::string& path,
     return wrote;
   }
   POLYLOG_TRY(file->write(0, ByteView(encode_file_head(heads.area_bytes))));
+  // The time, because a record must not hold what would pass for entries of this journal.
+  POLYLOG_ASSIGN(info, file->info());
+  const auto epoch = static_cast<std::uint64_t>(std::max<std::int64_t>(info.modified_ns, 1));
   for (std::size_t area = 0; area < area_count; ++area) {
-    POLYLOG_TRY(file->write(area_start(area, heads.area_bytes),
-                            ByteView(encode_area_head(area + 1))));
+    POLYLOG_TRY(
+        file->write(area_start(area, heads.area_bytes), ByteView(encode_area_head(epoch + area))));
   }
   POLYLOG_TRY(file->sync());
   POLYLOG_TRY(fs.rename(draft, path));
@@ -82,9 +84,7 @@ bool JournalFile::has_room(std::size_t index, std::size_t bytes) const {
   return bytes <= area.end - area.at && filled_ <= area.end - area.at - bytes;
 }
 
-bool JournalFile::fits_buffer(std::size_t bytes) const {
-  return filled_ + bytes <= buffer_bytes;
-}
+bool JournalFile::fits_buffer(std::size_t bytes) const { return filled_ + bytes <= buffer_bytes; }
 
 MutableBytes JournalFile::payload(std::size_t payload_bytes) {
   // Two blocks more: what fills the last one up.
@@ -99,7 +99,7 @@ void JournalFile::add(std::size_t index, EntryKind kind, std::uint32_t generatio
                       std::uint64_t position, std::size_t payload_bytes) {
   Area& area = areas_[index];
   const MutableBytes whole{buffer_->data() + filled_, entry_head_bytes + payload_bytes};
-  encode_entry_head(whole, kind, area.epoch, area.sequence++, generation, position);
+  encode_entry_head(whole, {kind, filled_ == 0, area.epoch, area.sequence++, generation, position});
   filled_ += whole.size();
   area.begun = true;
 }
@@ -115,7 +115,7 @@ Result<void> JournalFile::flush(std::size_t index) {
     const MutableBytes blank{buffer_->data() + filled_, static_cast<std::size_t>(fill)};
     std::fill(blank.begin(), blank.end(), std::uint8_t{0});
     if (fill >= entry_head_bytes) {
-      encode_entry_head(blank, EntryKind::fill, area.epoch, area.sequence++, 0, 0);
+      encode_entry_head(blank, {EntryKind::fill, false, area.epoch, area.sequence++, 0, 0});
     }
     size = filled_ + fill;
   }

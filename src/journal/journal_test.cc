@@ -290,9 +290,8 @@ TEST(Journal, is_not_replayed_into_a_changed_directory) {
     return !opened && opened.error().code == Errc::unsupported;
   };
   EXPECT_TRUE(refused([](fs::FileSystem& fs) { EXPECT_TRUE(fs.remove("/data/store/a")); }));
-  EXPECT_TRUE(refused([](fs::FileSystem& fs) {
-    EXPECT_TRUE(fs::replace_file(fs, "/data/store/a", {}));
-  }));
+  EXPECT_TRUE(
+      refused([](fs::FileSystem& fs) { EXPECT_TRUE(fs::replace_file(fs, "/data/store/a", {})); }));
   EXPECT_TRUE(refused([](fs::FileSystem& fs) {
     EXPECT_TRUE(fs::replace_file(fs, "/data/store/progress", as_bytes("theirs")));
   }));
@@ -425,6 +424,92 @@ TEST(Journal, a_head_that_does_not_read_is_an_error_that_says_what_to_do) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::corrupt);
   EXPECT_NE(opened.error().context.find("remove it"), std::string::npos);
+}
+
+// Bytes of a journal that rot: what was acknowledged is put back, or the start is refused. Only the
+// last write may pass for one that was cut off.
+class RottenJournal : public ::testing::Test {
+ protected:
+  // Rounds until both areas hold some, the last one alone in its block.
+  void SetUp() override {
+    ASSERT_TRUE(rig_.open(disk_));
+    file_ = rig_.file("a");
+    for (int round = 0; round < 5; ++round) add("round " + std::to_string(round) + ", ");
+    before_last_ = expected_;
+    add("the last");
+    bytes_ = *fs::read_file(disk_, path_, 1 << 20);
+  }
+  void add(const std::string& text) {
+    ASSERT_TRUE(rig_.append(file_, text));
+    ASSERT_TRUE(rig_.cover(file_));
+    expected_ += text;
+  }
+  // Whether it was told.
+  bool refused_with(std::size_t position, ByteView rot) {
+    const auto crashed = disk_.crash_state({.mode = Mode::lose_all});
+    crashed->corrupt(path_, position, rot);
+    const auto held = holds_writes(*crashed, "/data/journal");
+    const auto opened = Journal::open(*crashed, rig_.options);
+    if (!opened) {
+      EXPECT_EQ(opened.error().code, Errc::corrupt) << opened.error().to_string();
+      EXPECT_NE(opened.error().context.find("remove it"), std::string::npos);
+      EXPECT_TRUE(!held || *held);
+      EXPECT_EQ(fs::read_file(*crashed, "/data/store/a", 100)->size(), 0U) << "nothing put back";
+      return true;
+    }
+    const std::string after(as_text(*fs::read_file(*crashed, "/data/store/a", 100)));
+    EXPECT_TRUE(after == expected_ || after == before_last_) << position << ": " << after;
+    return false;
+  }
+
+  fs::SimFileSystem disk_;
+  Rig rig_{block_bytes * (1 + 4 * area_count)};  // three rounds in an area
+  const std::string path_ = journal_path("/data/journal");
+  fs::FilePtr file_;
+  std::string expected_, before_last_;
+  std::vector<std::uint8_t> bytes_;
+};
+
+TEST_F(RottenJournal, a_flipped_bit_is_told_or_does_no_harm) {
+  int refused = 0;
+  for (std::size_t at = 0; at < bytes_.size(); at += at % block_bytes < 200 ? 1 : 97) {
+    const std::uint8_t flipped = bytes_[at] ^ static_cast<std::uint8_t>(1U << (at % 8));
+    refused += refused_with(at, ByteView(&flipped, 1)) ? 1 : 0;
+  }
+  EXPECT_GT(refused, 500);
+}
+
+TEST_F(RottenJournal, a_lost_block_is_told_or_does_no_harm) {
+  int refused = 0;
+  const std::vector<std::uint8_t> zeros(block_bytes);
+  for (std::size_t at = 0; at < bytes_.size(); at += block_bytes) {
+    refused += refused_with(at, zeros) ? 1 : 0;
+  }
+  EXPECT_EQ(refused, 8) << "all heads, and five of six rounds";
+}
+
+// The records are the clients' choice: none of them may look like a later write.
+TEST_F(RottenJournal, a_cut_off_write_is_no_damage_whatever_the_records_say) {
+  std::string text(64 << 10, ' ');
+  for (std::size_t at = 0; at + entry_head_bytes <= text.size(); at += entry_head_bytes) {
+    std::vector<std::uint8_t> head(entry_head_bytes);
+    encode_entry_head(head, {EntryKind::fill, true, 2, 1000, 0, 0});
+    std::copy(head.begin(), head.end(), text.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  fs::SimFileSystem disk;
+  Rig rig(1 << 20);
+  ASSERT_TRUE(rig.open(disk));
+  const auto a = rig.file("a");
+  ASSERT_TRUE(rig.append(a, "kept"));
+  ASSERT_TRUE(rig.cover(a));
+  ASSERT_TRUE(rig.append(a, text));
+  ASSERT_TRUE(rig.cover(a));
+  const auto crashed = disk.crash_state({.mode = Mode::lose_all});
+  const std::vector<std::uint8_t> zeros(block_bytes);
+  crashed->corrupt(path_, area_start(0, 0) + 2 * block_bytes, zeros);
+  const auto opened = Journal::open(*crashed, rig.options);
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  EXPECT_EQ(as_text(*fs::read_file(*crashed, "/data/store/a", 100)), "kept");
 }
 
 TEST(Journal, no_room_for_it_is_said_and_leaves_nothing) {

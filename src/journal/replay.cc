@@ -5,15 +5,18 @@
 #include <unordered_map>
 #include <utility>
 
+#include "bytes/endian.h"
+
 namespace polylog::journal {
 namespace {
 
 constexpr std::size_t window_bytes = std::size_t{1} << 20;
 constexpr std::size_t open_files_max = 256;
+// A write has no more than a fourth of it, so that a later one is found behind a few that don't
+// read.
+constexpr std::uint64_t looked_ahead_bytes = std::uint64_t{8} << 20;
 
-Identity identity_of(const fs::FileInfo& info) {
-  return {info.size, info.inode, info.modified_ns};
-}
+Identity identity_of(const fs::FileInfo& info) { return {info.size, info.inode, info.modified_ns}; }
 
 // One file that entries name.
 struct Named {
@@ -30,6 +33,11 @@ class Replay {
       : fs_(fs), root_(root), file_(file), heads_(heads), journal_path_(journal_path) {}
 
   Result<Replayed> run() {
+    POLYLOG_ASSIGN(damage, find_damage(file_, heads_));
+    if (damage) {
+      return fail(Errc::corrupt, journal_path_ + " is damaged at byte " +
+                                     std::to_string(damage->position) + ": " + damage->what);
+    }
     POLYLOG_TRY(each([this](std::size_t area, const Entry& entry) { return note(area, entry); }));
     number_ = 0;
     POLYLOG_TRY(each([this](std::size_t area, const Entry& entry) { return count(area, entry); }));
@@ -97,7 +105,8 @@ class Replay {
         if (find(area, entry) == nullptr) return broken("is about a file that was never named");
         if (entry.position > INT64_MAX - entry.payload.size()) return broken("lies nowhere");
         return {};
-      case EntryKind::fill: return {};
+      case EntryKind::fill:
+      case EntryKind::other: return {};
     }
     return {};
   }
@@ -139,9 +148,11 @@ class Replay {
 
   tl::unexpected<Error> changed(const std::string& path, const std::string& how) const {
     return fail(Errc::unsupported,
-                path + " " + how + " since the power went, and " + journal_path_ +
-                    " holds records that belong there and may be nowhere else. Put the directory "
-                    "back as it was, or, to go on without them, remove " + journal_path_);
+                path + " " + how + " since polylog did, and " + journal_path_ +
+                    " holds what belongs there. After a power cut that may be nowhere else: put "
+                    "the directory back as it was. After a kill alone the files have it too. To go "
+                    "on with what the files have, remove " +
+                    journal_path_);
   }
 
   Result<void> check_witnesses() const {
@@ -198,8 +209,7 @@ Result<Heads> read_heads(const fs::File& file) {
   POLYLOG_ASSIGN(got, file.read(0, block));
   const auto area_bytes = decode_file_head(ByteView(block).first(got));
   POLYLOG_ASSIGN(info, file.info());
-  if (!area_bytes || *area_bytes > info.size ||
-      area_start(area_count, *area_bytes) > info.size) {
+  if (!area_bytes || *area_bytes > info.size || area_start(area_count, *area_bytes) > info.size) {
     return fail(Errc::corrupt, "the head of the journal does not read");
   }
   heads.area_bytes = *area_bytes;
@@ -248,6 +258,63 @@ Result<std::optional<Entry>> EntryReader::next() {
   ++sequence_;
   at_ += entry->size;
   return entry;
+}
+
+Result<std::optional<std::uint64_t>> EntryReader::written_behind() const {
+  std::uint64_t at = (at_ / block_bytes + 1) * block_bytes;
+  const std::uint64_t end = std::min(end_, at + looked_ahead_bytes);
+  std::vector<std::uint8_t> window;
+  for (std::uint64_t window_at = at; at < end; at += block_bytes) {
+    if (at + entry_head_bytes > window_at + window.size()) {
+      window_at = at;
+      window.resize(static_cast<std::size_t>(std::min<std::uint64_t>(end_ - at, window_bytes)));
+      POLYLOG_ASSIGN(got, file_.read(at, window));
+      window.resize(got);
+      if (got < entry_head_bytes) break;
+    }
+    const ByteView head = ByteView(window).subspan(static_cast<std::size_t>(at - window_at));
+    const auto size = entry_size(head);
+    if (!size || load_big<std::uint64_t>(head.data() + 8) != epoch_) continue;
+    std::vector<std::uint8_t> whole(*size);
+    POLYLOG_ASSIGN(got, file_.read(at, whole));
+    const auto entry = decode_entry(ByteView(whole).first(got), epoch_);
+    if (entry && entry->first && entry->sequence > sequence_) return std::optional(at);
+  }
+  return std::optional<std::uint64_t>();
+}
+
+Result<std::optional<Damage>> find_damage(const fs::File& file, const Heads& heads) {
+  struct Area {
+    std::uint64_t entries = 0, end = 0;
+    std::uint64_t wanted = 0;  // entries, as the other area says
+  };
+  std::array<Area, area_count> areas;
+  for (const std::size_t index : heads.in_order()) {
+    EntryReader reader(file, heads, index);
+    for (;;) {
+      POLYLOG_ASSIGN(entry, reader.next());
+      if (!entry) break;
+      if (entry->kind != EntryKind::other) continue;
+      const std::size_t other = 1 - index;
+      if (decode_epoch(entry->payload) == heads.epochs[other]) {
+        areas[other].wanted = entry->position;
+      }
+    }
+    areas[index].entries = reader.sequence();
+    areas[index].end = reader.position();
+    POLYLOG_ASSIGN(behind, reader.written_behind());
+    if (behind) {
+      return std::optional(Damage{reader.position(), "what was written later, at byte " +
+                                                         std::to_string(*behind) + ", reads"});
+    }
+  }
+  for (const Area& area : areas) {
+    if (area.entries >= area.wanted) continue;
+    return std::optional(Damage{area.end, std::to_string(area.wanted) +
+                                              " entries were written there, " +
+                                              std::to_string(area.entries) + " read"});
+  }
+  return std::optional<Damage>();
 }
 
 Result<Replayed> replay(fs::FileSystem& fs, const std::string& root, const fs::File& file,

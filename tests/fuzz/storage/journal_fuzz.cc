@@ -1,3 +1,5 @@
+#include "journal/journal.h"
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -6,7 +8,6 @@
 #include "bytes/reader.h"
 #include "fs/sim_file_system.h"
 #include "journal/entries.h"
-#include "journal/journal.h"
 
 // A journal file as it is found: the first byte says whether the input is the entries of one area
 // as they stand, or a list of entries that get good checksums. Replaying it may be refused;
@@ -21,19 +22,20 @@ constexpr std::uint64_t area_bytes = std::uint64_t{16} << 10;
 constexpr std::uint64_t epoch = 5;
 constexpr std::size_t file_bytes_max = 1 << 20;
 
-// kind, generation, position, length, payload: again and again.
+// kind and whether a write begins, generation, position, length, payload: again and again.
 std::vector<std::uint8_t> entries_from(ByteView input) {
   std::vector<std::uint8_t> all;
   ByteReader reader(input);
   for (std::uint64_t sequence = 0; reader.remaining() > 0; ++sequence) {
-    const auto kind = static_cast<EntryKind>(reader.u8());
+    const std::uint8_t kind = reader.u8();
     const std::uint32_t generation = reader.u8();
     const std::uint64_t position = reader.u16();
     const ByteView payload = reader.bytes(std::min<std::size_t>(reader.u8(), reader.remaining()));
     if (!reader.ok()) break;
     std::vector<std::uint8_t> whole(entry_head_bytes + payload.size());
     std::copy(payload.begin(), payload.end(), whole.begin() + entry_head_bytes);
-    encode_entry_head(whole, kind, epoch, sequence, generation, position);
+    encode_entry_head(whole, {static_cast<EntryKind>(kind & 0x0f), kind >= 0x80, epoch, sequence,
+                              generation, position});
     all.insert(all.end(), whole.begin(), whole.end());
   }
   return all;
