@@ -193,6 +193,7 @@ class Server {
     options.witnesses = {
         fs::join("kafka", format::kafka::recovery_point_checkpoint_file),
         fs::join("kafka", format::kafka::clean_shutdown_file),
+        fs::join("kafka", format::kafka::high_watermark_checkpoint_file),  // never ours
         fs::join("rocketmq", format::rocketmq::checkpoint_file),
     };
     // A RocketMQ broker that runs on the directory holds this one; Kafka's was tried before.
@@ -283,8 +284,8 @@ class Server {
   }
 
   Result<void> open_kafka() {
-    POLYLOG_ASSIGN(kafka, server::kafka::KafkaService::open(*broker_, *groups_, metrics_,
-                                                            options_.kafka));
+    POLYLOG_ASSIGN(kafka,
+                   server::kafka::KafkaService::open(*broker_, *groups_, metrics_, options_.kafka));
     kafka_ = std::move(kafka);
     return {};
   }

@@ -212,6 +212,39 @@ class JournalTest(ProductTest):
         self.assertEqual(self.consumed(broker, 515)[10:510], sent)
         self.assertEqual(broker.end(), 0)
 
+    def test_switched_off_after_a_kill(self):
+        broker = self.serve({"polylog.journal": "true", "polylog.journal.bytes": 1 << 20})
+        self.assertEqual(run("topic", "create", "t", "-b", broker.address).returncode, 0)
+        self.produced(broker, 10)
+        sent = self.produced(broker, 500)
+        broker.end(signal.SIGKILL)
+        broker.settings = {}
+        broker.start()
+        self.assertIn("put back into", broker.text())
+        self.assertFalse((broker.data / "journal/polylog.journal").exists())
+        self.assertEqual(self.consumed(broker, 510)[10:], sent)
+        self.assertEqual(broker.end(), 0)
+
+    def test_a_damaged_journal_is_refused(self):
+        broker = self.serve({"polylog.journal": "true", "polylog.journal.bytes": 1 << 20})
+        self.assertEqual(run("topic", "create", "t", "-b", broker.address).returncode, 0)
+        for _ in range(3):
+            self.produced(broker, 10)
+        broker.end(signal.SIGKILL)
+        journal = broker.data / "journal/polylog.journal"
+        dumped = run("dump", "--records", journal).stdout
+        position = int(re.search(r"@(\d+) write kafka/t-", dumped).group(1))
+        with journal.open("r+b") as file:
+            file.seek(position + 40)
+            file.write(b"rot")
+        self.assertIn("DAMAGED", run("dump", journal).stdout)
+        for settings in (broker.settings, {}):
+            broker.settings = settings
+            self.check_refused(run(*broker.arguments()), 1, str(journal), "damaged", "remove it")
+        journal.unlink()
+        broker.start()
+        self.consumed(broker, 30)
+
     def test_a_directory_that_another_program_changed_is_refused(self):
         settings = {"polylog.journal": "true", "polylog.journal.bytes": 1 << 20}
         broker = self.serve(settings)
