@@ -65,7 +65,8 @@ StoreWorkload::StoreWorkload(WorkloadEngine engine, std::uint64_t seed)
       random_(seed) {}
 
 Result<storage::Opened> StoreWorkload::open(fs::SimFileSystem& disk,
-                                            std::unique_ptr<journal::Journal>& journal) const {
+                                            std::unique_ptr<journal::Journal>& journal,
+                                            bool switched_off) const {
   if (!engine_.journal) return engine_.open(disk, clock_, engine_.config);
   journal::Options options;
   options.root = "/data";
@@ -74,13 +75,17 @@ Result<storage::Opened> StoreWorkload::open(fs::SimFileSystem& disk,
   options.witnesses = {"kafka/recovery-point-offset-checkpoint", "kafka/.kafka_cleanshutdown",
                        "rocketmq/checkpoint"};
   options.own_thread = false;
+  if (switched_off) {
+    POLYLOG_TRY(journal::Journal::recover_and_remove(disk, options));
+    return engine_.open(disk, clock_, engine_.config);
+  }
   POLYLOG_ASSIGN(opened, journal::Journal::open(disk, options));
   journal = std::move(opened);
   return engine_.open(journal->file_system(), clock_, engine_.config);
 }
 
 void StoreWorkload::run(fs::SimFileSystem& disk, int operations) {
-  auto opened = open(disk, journal_);
+  auto opened = open(disk, journal_, false);
   if (!opened) return;
   fs_ = journal_ != nullptr ? &journal_->file_system() : &disk;
   store_ = std::move(opened->store);

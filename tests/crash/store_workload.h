@@ -113,9 +113,10 @@ class StoreWorkload {
   void begin_epoch(const std::shared_ptr<storage::Log>& log, LeaderEpoch epoch);
   void sync(bool write_between);
   Result<void> bring_to_disk(const std::vector<storage::DirtyLog>& round);
-  // Opens the journal, if there is to be one, and the store on top of it.
-  Result<storage::Opened> open(fs::SimFileSystem& disk,
-                               std::unique_ptr<journal::Journal>& journal) const;
+  // Opens the journal, if there is to be one, and the store on top of it. `switched_off`: an engine
+  // with a journal goes on without one.
+  Result<storage::Opened> open(fs::SimFileSystem& disk, std::unique_ptr<journal::Journal>& journal,
+                               bool switched_off) const;
   Promise promise_of(const TopicPartition& id) const;
   void keep(const TopicPartition& id, const Promise& promise, LogPosition end);
   void truncate(const std::shared_ptr<storage::Log>& log);
@@ -145,6 +146,7 @@ class StoreWorkload {
   const WorkloadEngine engine_;
   const std::uint64_t journal_bytes_;
   std::mt19937_64 random_;
+  int checks_ = 0;
   ManualClock clock_{Timestamp(1'000'000)};
   fs::FileSystem* fs_ = nullptr;               // what the store is on
   std::unique_ptr<journal::Journal> journal_;  // outlives the store
