@@ -17,7 +17,7 @@ import time
 
 import paths
 import scenario
-from disks import LoopDisk
+from disks import LoopDisk, copy_image
 from load import GONE, now_ms
 
 import brokers
@@ -31,6 +31,7 @@ SHORT = ("pwritev", "pread", "preadv2")
 SYNCS = ("fdatasync", "fsync", "syncfs")
 SETTINGS = {"log.segment.delete.delay.ms": 0,
             "log.flush.offset.checkpoint.interval.ms": 200}
+JOURNAL = {"polylog.journal": "true"}
 
 
 def ways(function, long):
@@ -62,7 +63,7 @@ class CallFaults(scenario.Scenario):
     checks = ("each storage call site failed once with EIO, ENOSPC and a short count as far as "
               "they apply, then a power cut: no acknowledged record lost, none after a failed "
               "sync, no crash")
-    seconds = {"ci": 240, "long": 3000}
+    seconds = {"ci": 270, "long": 3300}
 
     def run(self):
         self.shim = self.folder / "fault_shim.so"
@@ -74,7 +75,15 @@ class CallFaults(scenario.Scenario):
         self.disk = LoopDisk(self.quick_folder(), 256 << 20)
         self.closing.callback(self.disk.close)
         self.data = self.disk.mount_point / "data"
-        self.make_base()
+        planned = 0
+        for settings in (SETTINGS, {**SETTINGS, **JOURNAL}):
+            self.settings = settings
+            self.make_base()
+            planned += self.fail_each()
+        self.require(self.counts.get("faults", 0) >= planned * 0.9,
+                     f"of {planned} faults only {self.counts.get('faults', 0)} came to pass")
+
+    def fail_each(self):
         sites = self.list_sites()
         plan = [(site, way) for site, (function, _) in sorted(sites.items())
                 for way in ways(function, self.slice_name == "long")]
@@ -84,8 +93,7 @@ class CallFaults(scenario.Scenario):
         for site, way in plan:
             self.one_fault(site, way, *sites[site])
         self.count("call sites", len(sites))
-        self.require(self.counts.get("faults", 0) >= len(plan) * 0.9,
-                     f"of {len(plan)} faults only {self.counts.get('faults', 0)} came to pass")
+        return len(plan)
 
     def quick_folder(self):
         """In memory where there is room: many runs, and syncs that need not be slow."""
@@ -97,14 +105,26 @@ class CallFaults(scenario.Scenario):
         return folder
 
     def make_base(self):
-        """A store of each layout that a kill left behind, with something to recover."""
-        self.base = self.folder / "base"
-        broker = self.broker(self.base, SETTINGS, FaultyBroker)
+        """A store of each layout that a kill left behind, with something to recover. A journal
+        knows files by their inodes: its base is an image of the disk."""
+        self.imaged = self.settings is not SETTINGS
+        if self.imaged:
+            self.base = self.disk.image.with_name("base.img")
+            shutil.rmtree(self.data, ignore_errors=True)
+        else:
+            self.base = self.folder / "base"
+        broker = self.broker(self.data if self.imaged else self.base, self.settings, FaultyBroker)
         broker.start()
         self.expected = {}
         with broker.connect() as connection:
             self.work(connection, random.Random(f"{self.seed}/base"), "base", self.expected)
+            for layout in scenario.LAYOUTS:  # a removed topic leaves an empty journal behind
+                self.send(connection, f"kept-{layout}", b"left in the journal", self.expected)
         broker.kill9()
+        if self.imaged:
+            self.disk.unmount()
+            copy_image(self.disk.image, self.base)
+            self.disk.mount()
 
     def work(self, connection, rng, label, acknowledged):
         """A little of everything; what was acknowledged goes into `acknowledged`. Errors are the
@@ -117,10 +137,7 @@ class CallFaults(scenario.Scenario):
             for layout in scenario.LAYOUTS:
                 topic = f"{'kept' if serial % 3 else label}-{layout}"
                 value = b"%s %s %d " % (label.encode(), topic.encode(), serial) + bytes(6000)
-                answer = connection.produce(topic, 0, encode_batch([(now_ms(), None, value)]),
-                                            timeout_ms=3000)
-                if answer.error == 0:
-                    acknowledged.setdefault((topic, 0), {})[answer.base_offset] = value
+                self.send(connection, topic, value, acknowledged)
         for layout in scenario.LAYOUTS:
             self.ask(connection.list_offset, f"kept-{layout}", 0, now_ms() - rng.randrange(2000))
             self.ask(connection.fetch, f"kept-{layout}", 0, 0, max_wait_ms=0)
@@ -133,6 +150,13 @@ class CallFaults(scenario.Scenario):
             acknowledged.pop((f"{label}-{layout}", 0), None)
 
     @staticmethod
+    def send(connection, topic, value, acknowledged):
+        answer = connection.produce(topic, 0, encode_batch([(now_ms(), None, value)]),
+                                    timeout_ms=3000)
+        if answer.error == 0:
+            acknowledged.setdefault((topic, 0), {})[answer.base_offset] = value
+
+    @staticmethod
     def ask(question, *arguments, **options):
         """An error in the answer is as good as any other."""
         try:
@@ -143,6 +167,11 @@ class CallFaults(scenario.Scenario):
             return problem
 
     def fresh_data(self, synced=True):
+        if self.imaged:
+            self.disk.unmount()
+            copy_image(self.base, self.disk.image)
+            self.disk.mount()
+            return
         shutil.rmtree(self.data, ignore_errors=True)
         subprocess.run(["cp", "-a", self.base, self.data], check=True)
         if synced:
@@ -151,7 +180,7 @@ class CallFaults(scenario.Scenario):
     def faulty_run(self, label, acknowledged, environment, stop=True):
         """Start, work and stop under the shim; answers how it went: ok, refused, gone, or what
         must not be."""
-        broker = self.broker(self.data, SETTINGS, FaultyBroker)
+        broker = self.broker(self.data, self.settings, FaultyBroker)
         broker.shim_env = {"LD_PRELOAD": self.shim, "PROVE_ROOT": self.data, **environment}
         try:
             broker.start()
@@ -195,11 +224,16 @@ class CallFaults(scenario.Scenario):
             raise scenario.Failed(f"without a fault: {outcome}")
         sites = {}
         for line in log.read_text(errors="replace").splitlines():
-            kind, site, function, *_ = line.split(" ")
-            if kind == "call" and function in (*WRITES, *READS):
+            kind, site, function, path, *_ = line.split(" ")
+            if kind == "call" and function in (*WRITES, *READS) and self.is_wanted(path, function):
                 sites[site] = (function, sites.get(site, (function, 0))[1] + 1)
         self.count("storage calls of one run", sum(calls for _, calls in sites.values()))
         return sites
+
+    def is_wanted(self, path, function):
+        """The short slice has the stores' calls without a journal, and then the journal's own."""
+        return (self.slice_name == "long" or self.settings is SETTINGS or function == "syncfs" or
+                path.startswith(str(self.data / "journal")))
 
     def one_fault(self, site, way, function, calls):
         for nth in (self.rng.randint(1, calls), 1):
@@ -231,7 +265,9 @@ class CallFaults(scenario.Scenario):
             self.require(False, f"{where}: {problem}")
 
     def verify(self, acknowledged):
-        broker = self.broker(self.data, SETTINGS)
+        broker = self.broker(self.data, self.settings)
+        if self.imaged:
+            self.journal_or_none(broker)
         before = time.monotonic()
         try:
             broker.start()

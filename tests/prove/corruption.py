@@ -11,12 +11,11 @@ import collections
 import os
 import re
 import shutil
-import subprocess
 import time
 
 import history
 import scenario
-from disks import LoopDisk
+from disks import LoopDisk, copy_image
 from load import now_ms
 
 import brokers
@@ -35,6 +34,8 @@ SECTOR, PAGE = 512, 4096
 MAY_REFUSE = re.compile(r"^meta/|^kafka/meta\.properties$")
 SHARED_REFUSED = re.compile(r"rocketmq/commitlog: the file before|rocketmq/(commitlog|consumequeue)"
                             r"/\S+ has \d+ bytes, mappedFileSize")
+# Nor into what a journal's records belong to, when it is not as they were written for.
+JOURNAL_REFUSED = re.compile(r"polylog\.journal")
 IGNORED = re.compile(r"\.lock$|^lock$|/LOCK$|/lock$")
 
 
@@ -44,7 +45,7 @@ def kind_of(path):
         return "rocketmq " + path.split("/")[1]
     if path.startswith("sidecar/segment.index"):
         return "rocksdb " + re.sub(r"\d+", "N", path.split("/")[-1])
-    if path.startswith(("sidecar/", "meta/")):
+    if path.startswith(("sidecar/", "meta/", "journal/")):
         return path
     name = path.split("/")[-1]
     return path.split("/")[0] + " " + (re.sub(r"^\d+", "", name) if name[0].isdigit() else name)
@@ -97,8 +98,8 @@ DAMAGES = [flip, flip, flip, scramble, zero_sector, zero_page, truncate, append,
 class Base:
     """The image of a store, how it was left, and what was in it."""
 
-    def __init__(self, image, closed):
-        self.image, self.closed = image, closed
+    def __init__(self, image, how):
+        self.image, self.how, self.closed = image, how, how == "closed"
         self.records = {}  # place -> {offset: text}
         self.units = {}    # path -> {place: offsets}
         self.files = []
@@ -152,18 +153,20 @@ class Corruption(scenario.Scenario):
         self.disk = LoopDisk(self.folder, 64 << 20)
         self.closing.callback(self.disk.close)
         self.data = self.disk.mount_point / "data"
-        bases = [self.make_base(closed) for closed in (True, False)]
+        bases = [self.make_base(how) for how in ("closed", "killed", "journal")]
         wanted, done, number = self.size(1000, 20_000), 0, 0
         while done < wanted:
-            base = bases[number % 2]
+            base = bases[number % len(bases)]
             done += self.round(base, number)
             number += 1
         self.count("rounds", number)
         self.count("kinds of file", len(self.kinds))
         self.figures["by kind"] = dict(sorted(self.kinds.items()))
 
-    def make_base(self, closed):
-        broker = self.broker(self.data, SETTINGS)
+    def make_base(self, how):
+        """Closed, killed, or killed with records in its journal."""
+        journal = {"polylog.journal": "true"} if how == "journal" else {}
+        broker = self.broker(self.data, {**SETTINGS, **journal})
         shutil.rmtree(self.data, ignore_errors=True)
         self.start(broker)
         places = [(f"t{n}{layout}", 0) for layout in scenario.LAYOUTS for n in range(3)]
@@ -173,11 +176,11 @@ class Corruption(scenario.Scenario):
             for place in places:
                 self.fill(connection, place)
             connection.commit("group", places[0][0], {0: 7})
-        if closed:
+        if how == "closed":
             broker.stop()
         else:
             broker.kill9()
-        base = Base(self.folder / ("closed.img" if closed else "killed.img"), closed)
+        base = Base(self.folder / f"{how}.img", how)
         self.disk.unmount()
         copy_image(self.disk.image, base.image)
         self.disk.mount()
@@ -225,6 +228,8 @@ class Corruption(scenario.Scenario):
 
         if number % 14 == 13:
             return [pick([f for f in base.files if f.startswith("meta/")])]
+        if base.how == "journal" and self.rng.random() < 0.3:
+            return ["journal/polylog.journal"]
         chosen = []
         for layout in scenario.LAYOUTS:
             own = [f for f in base.files if f.startswith((f"{layout}/", f"sidecar/{layout}"))]
@@ -271,7 +276,7 @@ class Corruption(scenario.Scenario):
         for name in names:
             self.kinds[kind_of(name)] += 1
         self.count("corruptions", len(names))
-        where = f"round {number}, {'closed' if base.closed else 'killed'}, {'; '.join(done)}"
+        where = f"round {number}, {base.how}, {'; '.join(done)}"
         told = history.History()
         for name in names:
             for place, offsets in base.units.get(name, {}).items():
@@ -286,12 +291,15 @@ class Corruption(scenario.Scenario):
 
     def look_at(self, base, told, names, number):
         broker = self.broker(self.data, SETTINGS)
+        if base.how == "journal":
+            self.journal_or_none(broker)
         try:
             self.start(broker)
         except brokers.BrokerFailed as problem:
             self.count("refused to start")
             text = str(problem)
             if "polylog: " in text and (SHARED_REFUSED.search(text) or
+                                        base.how == "journal" and JOURNAL_REFUSED.search(text) or
                                         any(MAY_REFUSE.match(name) for name in names)):
                 return []
             return [f"does not start: {text[-600:]}"]
@@ -311,7 +319,7 @@ class Corruption(scenario.Scenario):
         if not broker.alive():
             problems.append(f"the broker ended: {broker.tail()}")
             return problems
-        if number % 6 == 0:
+        if number % 7 == 0:
             broker.stop(may_fail=True)
             broker.start()
         broker.kill9()
@@ -348,7 +356,3 @@ class Corruption(scenario.Scenario):
                   if r.offset == answer.base_offset]
         return [] if values == [value] else [f"{place}: written at {answer.base_offset}, reads "
                                              f"as {values} (error {got.error})"]
-
-
-def copy_image(source, target):
-    subprocess.run(["cp", "--sparse=always", source, target], check=True)

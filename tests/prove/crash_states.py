@@ -15,7 +15,7 @@ class CrashStates(scenario.Scenario):
     layout = ""
     checks = ("after every crash state and every failed call: nothing acknowledged lost, no shown "
               "offset changed, no acknowledgement after a failed sync")
-    seconds = {"ci": 45, "long": 2400}
+    seconds = {"ci": 60, "long": 2400}
 
     def run(self):
         program = paths.built("release", f"{self.layout}_crash_states_test")

@@ -35,6 +35,7 @@ class DiskFull(scenario.Scenario):
         self.closing.callback(self.disk.close)
         self.full = self.broker(self.disk.mount_point / "data", {
             "log.segment.delete.delay.ms": DELETE_DELAY_MS, "log.segment.bytes": 4 << 20})
+        self.journal_or_none(self.full)
         self.start(self.full)
         self.session, self.serial = self.history.session("writer"), 0
         with self.full.connect() as connection:
@@ -86,9 +87,11 @@ class DiskFull(scenario.Scenario):
                 self.require(error in kafka_wire.RETRIABLE, f"{place}, full: answered {error}")
         self.reads("full", filler)
         self.full.stop(may_fail=True)  # closing indexes needs room
+        self.journal_or_none(self.full)
         self.start(self.full)
         self.reads("started after a stop", filler)
         self.full.kill9()
+        self.journal_or_none(self.full)
         self.start(self.full)
         self.reads("started after kill -9", filler)
         with self.full.connect() as connection:

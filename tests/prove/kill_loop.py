@@ -69,6 +69,7 @@ class KillLoop(scenario.Scenario):
 
     def run(self):
         broker = self.broker()
+        self.journalled = self.journal_or_none(broker)
         self.start(broker)
         with broker.connect() as connection:
             self.create(connection, NUMBERS[0], 1, self.rng.choice(scenario.LAYOUTS))
@@ -111,5 +112,7 @@ class KillLoop(scenario.Scenario):
         broker.kill9()
         for client in clients:
             client.stop()
-        self.start(broker)
         self.count("kills")
+        self.count("kills with a journal", self.journalled)
+        self.journalled = self.journal_or_none(broker)
+        self.start(broker)

@@ -30,12 +30,12 @@ class PowerCut(scenario.Scenario):
         self.disk_image = LoopDisk(self.folder, 2 << 30, self.disk)
         self.closing.callback(self.disk_image.close)
         self.broker_under_cuts = self.broker(self.disk_image.mount_point / "data")
+        self.journalled = self.journal_or_none(self.broker_under_cuts)
         self.start(self.broker_under_cuts)
         self.make_topics()
         cuts = self.size(60, 1000)
         for number in range(cuts):
             self.cycle(number)
-            self.count("cuts")
         self.finish(cuts)
 
     def make_topics(self):
@@ -92,6 +92,9 @@ class PowerCut(scenario.Scenario):
             self.made += getattr(client, "places", []) if isinstance(client, Creator) else []
         self.history.power(True)
         self.disk_image.power_on()
+        self.count("cuts")
+        self.count("cuts with a journal", self.journalled)
+        self.journalled = self.journal_or_none(self.broker_under_cuts)
         self.start(self.broker_under_cuts)
         with self.broker_under_cuts.connect(timeout=60) as connection:
             for follower in self.followers:

@@ -22,7 +22,8 @@ import kafka_wire
 LAYOUTS = ("kafka", "rocketmq", "segment")
 # Small files everywhere, so that a second of load rolls some; nothing is deleted by age.
 BROKER = {"log.retention.hours": -1, "log.segment.bytes": 1 << 20,
-          "log.segment.delete.delay.ms": 200, **stores.SMALL_SIZES.polylog_settings()}
+          "log.segment.delete.delay.ms": 200, "polylog.journal.bytes": 1 << 20,
+          **stores.SMALL_SIZES.polylog_settings()}
 SMALL_TOPIC = {"internal.segment.bytes": 60_000, "index.interval.bytes": 1024}
 
 
@@ -46,6 +47,7 @@ class Scenario:
     def __init__(self, seed, slice_name):
         self.seed, self.slice_name = seed, slice_name
         self.rng = random.Random(f"{seed}/{self.name}")
+        self.journal_rng = random.Random(f"{seed}/{self.name}/journal")
         self.history = history.History()
         self.counts, self.figures, self.problems = {}, {}, []
         self.closing = contextlib.ExitStack()
@@ -95,6 +97,15 @@ class Scenario:
         before = time.monotonic()
         broker.start()
         self.slowest("slowest start, s", time.monotonic() - before)
+        if "journal: " in broker.log_text():
+            self.count("starts that put a journal's records back")
+
+    def journal_or_none(self, broker):
+        """Drawn for its next start, unless --set says it: whatever the last run left in a journal
+        is put back in either case."""
+        if not any(item.startswith("polylog.journal=") for item in given_settings()):
+            broker.settings["polylog.journal"] = self.journal_rng.choice(("true", "false"))
+        return broker.settings.get("polylog.journal") == "true"
 
     def create(self, connection, topic, partitions, layout, configs=None, small=True):
         configs = {"polylog.layout": layout, **(SMALL_TOPIC if small else {}), **(configs or {})}
