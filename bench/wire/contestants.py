@@ -144,8 +144,10 @@ class KafkaSpeaking(Contestant):
 
 
 class Polylog(KafkaSpeaking):
+    settings = {}  # of its own
+
     def make_broker(self):
-        return brokers.PolylogBroker(self.folder / "data", polylog_settings())
+        return brokers.PolylogBroker(self.folder / "data", {**self.settings, **polylog_settings()})
 
     def configs(self, mode):
         return {"polylog.layout": self.layout,
@@ -162,6 +164,12 @@ class Polylog(KafkaSpeaking):
 
 class PolylogKafka(Polylog):
     name, layout = "polylog kafka", "kafka"
+
+
+class PolylogJournal(PolylogKafka):
+    """The kafka layout, its sync rounds through one journal. In row 4 alone."""
+
+    name, settings = "polylog journal", {"polylog.journal": "true"}
 
 
 class PolylogRocketmq(Polylog):
@@ -507,7 +515,8 @@ class Rocketmq(Contestant):
         return loads.over_the_wire(self.raw, self.of[mode].address, topic, load)
 
 
-ALL = (Mock, Ideal, Kafka, Rocketmq, Nats, Redis, PolylogKafka, PolylogRocketmq, PolylogSegment)
+ALL = (Mock, Ideal, Kafka, Rocketmq, Nats, Redis, PolylogKafka, PolylogRocketmq, PolylogSegment,
+       PolylogJournal)
 BY_NAME = {one.name: one for one in ALL}
 POLYLOGS = tuple(one.name for one in (PolylogKafka, PolylogRocketmq, PolylogSegment))
 

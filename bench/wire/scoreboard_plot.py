@@ -3,7 +3,8 @@
 from html import escape
 
 COLOURS = {"polylog kafka": "#1b6ac9", "polylog rocketmq": "#3d94e0", "polylog segment": "#8bc1f2",
-           "Kafka": "#b5533c", "RocketMQ": "#d98b3a", "NATS": "#6b8e5a", "Redis": "#a0617f",
+           "polylog journal": "#12458a", "Kafka": "#b5533c", "RocketMQ": "#d98b3a",
+           "NATS": "#6b8e5a", "Redis": "#a0617f",
            "mock": "#b8bcc4", "ideal": "#b8bcc4", "the disk": "#b8bcc4"}
 ORDER = list(COLOURS)
 COLUMNS, WIDTH, BAR, LABEL, PAD = 2, 560, 17, 118, 14

@@ -49,6 +49,15 @@ class Verdicts(unittest.TestCase):
         beside = found["rounds beside Kafka, flush.messages=1"]
         self.assertEqual((beside["of"], beside["met"]), ("polylog rocketmq", True))
 
+    def test_rounds_on_a_journal_are_judged_by_themselves(self):
+        of = {name: numbers(p50_us=20_000) for name in LAYOUTS}
+        of |= {"polylog journal": numbers(p50_us=9_000), "Kafka": numbers(p50_us=400_000)}
+        found = verdicts(4, row_of("", cell("1,000 partitions", "durable", of, "round")))
+        self.assertEqual({name: one["met"] for name, one in found.items() if "journal" in name},
+                         {"round of 1,000 partitions, ms, with the journal": True,
+                          "rounds beside Kafka, flush.messages=1, with the journal": True})
+        self.assertFalse(found["round of 1,000 partitions, ms"]["met"])
+
     def test_a_peer_that_is_not_there_is_not_judged(self):
         of = {name: numbers(x_ideal=0.9) for name in LAYOUTS}
         found = verdicts(3, row_of("", cell("16 KiB requests, 1 connection", "durable", of)))
