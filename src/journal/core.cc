@@ -187,6 +187,15 @@ Result<void> Journal::Core::journal_file(Lock& lock, Covered& covered) {
   return sync_file(lock, covered.state, *covered.file);
 }
 
+// The file's lock is held.
+Result<std::size_t> Journal::Core::read_written(const Covered& covered, std::uint64_t at,
+                                                MutableBytes into) {
+  const auto recent = covered.state->recent.bytes(at, into.size());
+  if (!recent) return covered.file->read(at, into);
+  std::copy(recent->begin(), recent->end(), into.begin());
+  return into.size();
+}
+
 // False: there is more by now than `bytes` of entries hold. Nobody writes to the file meanwhile.
 Result<bool> Journal::Core::add_writes(Covered& covered, std::size_t bytes) {
   TrackedFile& state = *covered.state;
@@ -197,8 +206,12 @@ Result<bool> Journal::Core::add_writes(Covered& covered, std::size_t bytes) {
   TrackedFile::Entries& entries = state.entries[active_];
   for (const Range& range : dirt.ranges()) {
     for (std::uint64_t at = range.from; at < range.to;) {
-      const std::size_t part = std::min<std::uint64_t>(range.to - at, write_bytes_max);
-      POLYLOG_ASSIGN(got, covered.file->read(at, file_->payload(part)));
+      std::size_t part = std::min<std::uint64_t>(range.to - at, write_bytes_max);
+      // The last entry of a range has its end mark, and something before it.
+      if (const auto rest = range.to - at - part; rest > 0 && rest < block_bytes) {
+        part -= block_bytes;
+      }
+      POLYLOG_ASSIGN(got, read_written(covered, at, file_->payload(part)));
       if (got > 0) {
         file_->add(active_, EntryKind::write, entries.generation, at, got);
         entries.live = true;
@@ -379,6 +392,7 @@ Result<void> Journal::Core::truncate(const TrackedFilePtr& state, fs::File& file
     const std::lock_guard file_lock(state->mutex);
     auto cut = file.truncate(size);
     state->dirt.note_other();
+    state->recent.forget();
     return cut;
   });
 }

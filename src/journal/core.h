@@ -125,6 +125,8 @@ class Journal::Core {
   Result<void> sync_file(Lock& lock, const TrackedFilePtr& state, fs::File& file);
   Result<void> journal_file(Lock& lock, Covered& covered);
   Result<bool> add_writes(Covered& covered, std::size_t bytes);
+  static Result<std::size_t> read_written(const Covered& covered, std::uint64_t at,
+                                          MutableBytes into);
 
   bool is_live(const TrackedFile& state) const;
   bool is_live(const TrackedFile& state, std::size_t area) const;

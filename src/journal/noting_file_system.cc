@@ -24,6 +24,7 @@ Result<void> NotedFile::write(std::uint64_t position, std::span<const ByteView> 
   auto wrote = below_->write(position, parts);
   // A write that failed may have left some of it.
   state_->dirt.note_write(position, position + bytes);
+  wrote ? state_->recent.note_write(position, parts) : state_->recent.forget();
   return wrote;
 }
 

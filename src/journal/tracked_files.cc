@@ -9,6 +9,8 @@ namespace polylog::journal {
 namespace {
 
 constexpr std::size_t ranges_max = 64;  // of one file; beyond that it is synced
+constexpr std::size_t recent_bytes_max = std::size_t{32} << 10;  // of one file
+constexpr std::int64_t held_bytes_max = std::int64_t{16} << 20;
 
 }  // namespace
 
@@ -39,6 +41,7 @@ std::uint64_t Dirt::bytes() const {
 }
 
 void Dirt::tidy() {
+  if (ranges_.size() < 2) return;
   std::sort(ranges_.begin(), ranges_.end(),
             [](const Range& a, const Range& b) { return a.from < b.from; });
   std::vector<Range> joined;
@@ -52,6 +55,36 @@ void Dirt::tidy() {
   ranges_ = std::move(joined);
 }
 
+std::atomic<std::int64_t> Recent::held_{0};
+
+void Recent::note_write(std::uint64_t at, std::span<const ByteView> parts) {
+  std::uint64_t size = 0;
+  for (const ByteView part : parts) size += part.size();
+  if (at < from_ || at > from_ + bytes_.size()) forget();  // one stretch is kept
+  if (bytes_.empty()) from_ = at;
+  const std::uint64_t end = std::max<std::uint64_t>(bytes_.size(), at - from_ + size);
+  const auto more = static_cast<std::int64_t>(end - bytes_.size());
+  if (end > recent_bytes_max || held_.fetch_add(more) + more > held_bytes_max) {
+    if (end <= recent_bytes_max) held_.fetch_sub(more);
+    return forget();
+  }
+  bytes_.resize(static_cast<std::size_t>(end));
+  auto into = bytes_.begin() + static_cast<std::ptrdiff_t>(at - from_);
+  for (const ByteView part : parts) into = std::copy(part.begin(), part.end(), into);
+}
+
+void Recent::forget() {
+  held_.fetch_sub(static_cast<std::int64_t>(bytes_.size()));
+  bytes_ = {};
+}
+
+std::optional<ByteView> Recent::bytes(std::uint64_t from, std::size_t size) const {
+  if (from < from_ || from - from_ > bytes_.size() || size > bytes_.size() - (from - from_)) {
+    return std::nullopt;
+  }
+  return ByteView(bytes_).subspan(static_cast<std::size_t>(from - from_), size);
+}
+
 std::uint64_t TrackedFile::begin() {
   ++begun;
   if (!dirt.empty()) under_way.emplace_back(begun, std::exchange(dirt, {}));
@@ -60,6 +93,7 @@ std::uint64_t TrackedFile::begin() {
 
 void TrackedFile::done(std::uint64_t number) {
   std::erase_if(under_way, [&](const auto& item) { return item.first <= number; });
+  if (dirt.empty() && under_way.empty()) recent.forget();
 }
 
 void TrackedFile::put_back(std::uint64_t number) {

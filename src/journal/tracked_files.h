@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -37,6 +39,27 @@ class Dirt {
   bool other_ = false;
 };
 
+// What was written to one file last, kept so that a round need not read it back: at any time the
+// same bytes as in the file. Of all files together no more than a few MiB; what finds no room is
+// read from the file.
+class Recent {
+ public:
+  Recent() = default;
+  ~Recent() { forget(); }
+  Recent(const Recent&) = delete;
+  Recent& operator=(const Recent&) = delete;
+
+  void note_write(std::uint64_t at, std::span<const ByteView> parts);
+  void forget();
+  // The bytes of [from, from + size); nothing: ask the file.
+  std::optional<ByteView> bytes(std::uint64_t from, std::size_t size) const;
+
+ private:
+  static std::atomic<std::int64_t> held_;  // by all
+  std::uint64_t from_ = 0;
+  std::vector<std::uint8_t> bytes_;
+};
+
 // One file, by its inode, whatever handles are open on it.
 struct TrackedFile {
   TrackedFile(std::uint64_t inode_in, std::string path_in, bool named_in)
@@ -54,6 +77,7 @@ struct TrackedFile {
   std::mutex mutex;  // held across each write, so that what is copied is never half a write
   std::string path;
   Dirt dirt;
+  Recent recent;
   std::vector<std::pair<std::uint64_t, Dirt>> under_way;  // by rising number
   std::uint64_t begun = 0;                                // the latest number
   bool named;                                             // its name is on the disk

@@ -122,5 +122,51 @@ TEST(Paths, are_compared_in_one_spelling) {
   EXPECT_TRUE(lies_below("a", ""));
 }
 
+TEST(Recent, holds_what_writes_left_in_one_stretch) {
+  Recent recent;
+  const auto write = [&](std::uint64_t at, std::string_view text) {
+    const std::array<ByteView, 2> parts{as_bytes(text.substr(0, 1)), as_bytes(text.substr(1))};
+    recent.note_write(at, parts);
+  };
+  const auto held = [&](std::uint64_t from, std::size_t size) {
+    const auto bytes = recent.bytes(from, size);
+    return bytes ? std::string(as_text(*bytes)) : "-";
+  };
+  write(100, "one..");
+  write(103, "two..");  // over the end mark of the one before
+  EXPECT_EQ(held(100, 8), "onetwo..");
+  write(101, "N");
+  EXPECT_EQ(held(100, 8), "oNetwo..");
+  EXPECT_EQ(held(102, 2), "et");
+  EXPECT_EQ(held(100, 9), "-");
+  EXPECT_EQ(held(99, 2), "-");
+  EXPECT_EQ(held(109, 1), "-");
+  write(90, "elsewhere");
+  EXPECT_EQ(held(100, 8), "-") << "one stretch alone";
+  EXPECT_EQ(held(90, 9), "elsewhere");
+  recent.forget();
+  EXPECT_EQ(held(90, 9), "-");
+}
+
+TEST(Recent, keeps_little_of_one_file_and_of_all) {
+  const std::string text(20'000, 'x');
+  const std::array<ByteView, 1> part{as_bytes(text)};
+  Recent one;
+  one.note_write(0, part);
+  EXPECT_TRUE(one.bytes(0, text.size()));
+  one.note_write(text.size(), part);
+  EXPECT_FALSE(one.bytes(0, text.size()));
+  std::vector<std::unique_ptr<Recent>> many;
+  for (int i = 0; i < 1000; ++i) {
+    many.push_back(std::make_unique<Recent>());
+    many.back()->note_write(0, part);
+  }
+  EXPECT_TRUE(many.front()->bytes(0, text.size()));
+  EXPECT_FALSE(many.back()->bytes(0, text.size()));
+  many.clear();
+  one.note_write(0, part);
+  EXPECT_TRUE(one.bytes(0, text.size())) << "their room is free again";
+}
+
 }  // namespace
 }  // namespace polylog::journal
