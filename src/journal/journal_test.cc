@@ -141,6 +141,28 @@ TEST(Journal, a_sync_settles_what_the_journal_holds) {
   EXPECT_EQ(rig.after_crash("a"), "LATER bytes");
 }
 
+// What a kill leaves: all that was written, covered or not. A shared log ends in zeros, over which
+// the next record goes.
+TEST(Journal, an_end_mark_does_not_go_over_what_was_written_later) {
+  for (const std::size_t size : {std::size_t{10}, write_bytes_max - 4, write_bytes_max - 10}) {
+    fs::SimFileSystem disk;
+    Rig rig(4 << 20);
+    ASSERT_TRUE(rig.open(disk));
+    const auto a = rig.file("a");
+    const std::string mark(8, '\0');
+    const std::string first(size, '1'), second(size, '2');
+    ASSERT_TRUE(rig.append(a, "some "));
+    ASSERT_TRUE(a->write(5, as_bytes(first + mark)));
+    ASSERT_TRUE(rig.cover(a));
+    ASSERT_TRUE(a->write(5 + size, as_bytes(second + mark)));
+    const auto killed = disk.crash_state({.mode = Mode::kill});
+    ASSERT_TRUE(Journal::open(*killed, rig.options));
+    EXPECT_EQ(as_text(*fs::read_file(*killed, "/data/store/a", 2 << 20)),
+              "some " + first + second + mark);
+    EXPECT_EQ(rig.after_crash("a"), "some " + first + mark);
+  }
+}
+
 TEST(Journal, a_large_write_is_synced_in_its_file) {
   fs::SimFileSystem disk;
   Rig rig(2 << 20);

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t window_bytes = std::size_t{1} << 20;
 constexpr std::size_t open_files_max = 256;
-// A write has no more than a fourth of it, so that a later one is found behind a few that don't
-// read.
-constexpr std::uint64_t looked_ahead_bytes = std::uint64_t{8} << 20;
+constexpr std::size_t end_mark_bytes = 8;
+// A write has no more than half of it, so that a later one is found behind one that does not read.
+constexpr std::uint64_t looked_ahead_bytes = std::uint64_t{16} << 20;
 
 Identity identity_of(const fs::FileInfo& info) { return {info.size, info.inode, info.modified_ns}; }
 
@@ -130,13 +130,34 @@ class Replay {
   Result<void> apply(std::size_t area, const Entry& entry) {
     const Named* const named = counting(area, entry);
     if (named == nullptr) return {};
-    const auto found = open_.find(named->inode);
-    if (found != open_.end()) return found->second->write(entry.position, entry.payload);
-    if (open_.size() >= open_files_max) open_.clear();
-    POLYLOG_ASSIGN(file, fs_.open(fs::join(root_, named->path), fs::OpenMode::write));
-    POLYLOG_TRY(file->write(entry.position, entry.payload));
-    open_[named->inode] = std::move(file);
-    return {};
+    fs::FilePtr& file = open_[named->inode];
+    if (file == nullptr) {
+      if (open_.size() > open_files_max) open_.clear();
+      POLYLOG_ASSIGN(opened, fs_.open(fs::join(root_, named->path), fs::OpenMode::write));
+      return put(*(open_[named->inode] = std::move(opened)), entry);
+    }
+    return put(*file, entry);
+  }
+
+  // The zeros by which a shared log says that nothing follows yet are left out when all before them
+  // stands in the file: that is so after a kill, and what stands there then was written later.
+  // After a power cut it is no more than what of a later write may have reached the disk anyway.
+  Result<void> put(fs::File& file, const Entry& entry) {
+    ByteView payload = entry.payload;
+    if (payload.size() > end_mark_bytes) {
+      const ByteView front = payload.first(payload.size() - end_mark_bytes);
+      const ByteView mark = payload.subspan(front.size());
+      const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
+      if (std::all_of(mark.begin(), mark.end(), is_zero)) {
+        present_.resize(front.size());
+        POLYLOG_ASSIGN(got, file.read(entry.position, present_));
+        present_.resize(got);
+        if (std::equal(front.begin(), front.end(), present_.begin(), present_.end())) {
+          payload = front;
+        }
+      }
+    }
+    return file.write(entry.position, payload);
   }
 
   Named* find(std::size_t area, const Entry& entry) {
@@ -194,6 +215,7 @@ class Replay {
   std::unordered_map<std::uint64_t, Named> files_;                              // by inode
   std::map<std::string, std::vector<std::optional<Identity>>> witnesses_;
   std::unordered_map<std::uint64_t, fs::FilePtr> open_;
+  std::vector<std::uint8_t> present_;
 };
 
 }  // namespace

@@ -45,7 +45,8 @@ WorkloadEngine with_journal(WorkloadEngine engine) {
 }
 
 void check_crash_states(const WorkloadEngine& engine, std::uint64_t states_max) {
-  const std::uint64_t wanted = std::min(states_wanted(), states_max);
+  const std::uint64_t asked = engine.journal ? states_wanted() / 2 : states_wanted();
+  const std::uint64_t wanted = std::min(asked, states_max);
   std::uint64_t states = 0;
   std::uint64_t seed = first_seed();
   for (; states < wanted; ++seed) {
@@ -57,6 +58,11 @@ void check_crash_states(const WorkloadEngine& engine, std::uint64_t states_max) 
       workload.run(disk, operations);
       const std::string where =
           "seed " + std::to_string(seed) + ", power off at step " + std::to_string(step);
+      if (step % 2 == 0) {
+        const auto killed = disk.crash_state({.mode = fs::CrashChoice::Mode::kill});
+        ASSERT_EQ(workload.check(*killed, false, true), "") << where << ", killed";
+        ++states;
+      }
       for (const fs::CrashChoice& choice : disk.crash_choices(step, choices_per_step)) {
         check_state(workload, disk, choice, where, states % 6 == 0);
         if (::testing::Test::HasFatalFailure()) return;

@@ -44,10 +44,12 @@ TEST(KafkaCrashStates, every_call_site_fails_once_without_loss) {
   check_single_faults(checked_kafka_engine());
 }
 
-TEST(KafkaCrashStates, hold_with_the_journal) { check_crash_states(with_journal(kafka_engine())); }
+TEST(KafkaCrashStates, hold_with_the_journal) {
+  check_crash_states(with_journal(checked_kafka_engine()));
+}
 
 TEST(KafkaCrashStates, every_call_site_fails_once_without_loss_with_the_journal) {
-  check_single_faults(with_journal(kafka_engine()));
+  check_single_faults(with_journal(checked_kafka_engine()));
 }
 
 }  // namespace

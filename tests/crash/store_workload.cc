@@ -312,6 +312,7 @@ void StoreWorkload::truncate(const std::shared_ptr<storage::Log>& log) {
   }
   const LogPosition to = ends[random_() % ends.size()];
   const bool surely = log->truncate(to).has_value();
+  half_cut_ = half_cut_ || !surely;
   std::erase_if(state.ends, [&](LogPosition end) { return end > to; });
   note_cut(log.get(), surely);
   // Where the epoch began may be gone: it begins here.

@@ -75,8 +75,9 @@ class StoreWorkload {
   void run(fs::SimFileSystem& disk, int operations);
 
   // Opens the store again on a crashed disk and checks every promise; with `go_on` also that it
-  // takes new records and finds them. Returns what is wrong, or an empty string.
-  std::string check(fs::SimFileSystem& disk, bool go_on);
+  // takes new records and finds them. `killed`: the power did not go, so that all that was written
+  // is there. Returns what is wrong, or an empty string.
+  std::string check(fs::SimFileSystem& disk, bool go_on, bool killed = false);
 
  private:
   struct Staged {
@@ -126,7 +127,7 @@ class StoreWorkload {
   void retain(const TopicPartition& id);
   TopicPartition pick();
 
-  std::string check_partitions(storage::Store& store) const;
+  std::string check_partitions(storage::Store& store, bool killed) const;
   std::string check_partition(storage::Store& store, const TopicPartition& id,
                               const Expected& expected) const;
   std::string check_records(const storage::PartitionLog& log, const Expected& expected) const;
@@ -147,6 +148,7 @@ class StoreWorkload {
   const std::uint64_t journal_bytes_;
   std::mt19937_64 random_;
   int checks_ = 0;
+  bool half_cut_ = false;  // a truncation failed: nobody knows where the log ends
   ManualClock clock_{Timestamp(1'000'000)};
   fs::FileSystem* fs_ = nullptr;               // what the store is on
   std::unique_ptr<journal::Journal> journal_;  // outlives the store
