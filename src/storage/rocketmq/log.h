@@ -32,14 +32,6 @@ Result<std::string> stored_name(const std::string& topic);
 // of its body and the sum of the block it lies in otherwise.
 bool proves_itself(ByteView record, const format::rocketmq::Message& message, bool block_good);
 
-// What a recovery point says of one queue.
-struct QueueState {
-  TopicPartition id;
-  std::int64_t end = 0;
-  ProducerState producers;
-};
-Result<std::vector<QueueState>> decode_queue_states(ByteView bytes);  // corrupt
-
 // The commit log as the broker sees it: the one log that all partitions of the store share;
 // LogPosition is a byte position. One lock guards it and all its queues. Before it may be taken the
 // one that lets only one of flush, truncation, expiry, removal and checkpoint run at a time, and

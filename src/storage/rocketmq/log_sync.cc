@@ -2,12 +2,11 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "bytes/reader.h"
 #include "bytes/writer.h"
 #include "format/rocketmq/checkpoint.h"
 #include "format/rocketmq/names.h"
-#include "storage/filelog/producer_note.h"
 #include "storage/rocketmq/log.h"
+#include "storage/rocketmq/queue_states.h"
 
 // What of the shared log runs beside the appends, on threads that may wait: sync rounds, flushing
 // index entries, truncation, expiry, checkpoints, the clean stop.
@@ -478,31 +477,9 @@ std::vector<std::uint8_t> SharedLog::encode_queues() const {
     const auto changed = written.find(queue.get());
     const ProducerState& state = changed == written.end() ? queue->producers_ : changed->second;
     if (queue->end_ == 0) continue;
-    const std::vector<std::uint8_t> bytes = encode_producers(state);
-    writer.u16(static_cast<std::uint16_t>(id.topic.size()));
-    writer.text(id.topic);
-    writer.i32(id.partition);
-    writer.i64(queue->end_);
-    writer.u32(static_cast<std::uint32_t>(bytes.size()));
-    writer.bytes(bytes);
+    encode_queue_state(writer, id, queue->end_, state);
   }
   return writer.take_bytes();
-}
-
-Result<std::vector<QueueState>> decode_queue_states(ByteView bytes) {
-  std::vector<QueueState> states;
-  ByteReader reader(bytes);
-  while (reader.ok() && reader.remaining() > 0) {
-    QueueState state;
-    state.id.topic = std::string(reader.text(reader.u16()));
-    state.id.partition = reader.i32();
-    state.end = reader.i64();
-    POLYLOG_ASSIGN(producers, decode_producers(reader.bytes(reader.u32())));
-    state.producers = std::move(producers);
-    states.push_back(std::move(state));
-  }
-  if (!reader.ok()) return fail(Errc::corrupt, "queue states of a recovery point do not read");
-  return states;
 }
 
 RecoveryPoint SharedLog::capture_point() const {

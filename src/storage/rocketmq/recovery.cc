@@ -5,11 +5,9 @@
 
 #include "base/assert.h"
 #include "bytes/endian.h"
-#include "bytes/reader.h"
 #include "format/rocketmq/message.h"
 #include "format/rocketmq/names.h"
 #include "format/rocketmq/property_crc.h"
-#include "storage/filelog/producer_note.h"
 #include "storage/rocketmq/resync.h"
 
 namespace polylog::storage::rocketmq {

@@ -9,6 +9,7 @@
 
 #include "storage/rocketmq/log.h"
 #include "storage/rocketmq/lost_records.h"
+#include "storage/rocketmq/queue_states.h"
 
 namespace polylog::storage::rocketmq {
 
