@@ -292,19 +292,6 @@ bool exceeds(std::size_t size, std::int64_t limit) { return std::cmp_greater(siz
 
 }  // namespace
 
-std::string_view to_string(BatchFault code) {
-  switch (code) {
-    case BatchFault::corrupt_message: return "CORRUPT_MESSAGE";
-    case BatchFault::message_too_large: return "MESSAGE_TOO_LARGE";
-    case BatchFault::record_list_too_large: return "RECORD_LIST_TOO_LARGE";
-    case BatchFault::invalid_timestamp: return "INVALID_TIMESTAMP";
-    case BatchFault::unsupported_for_message_format: return "UNSUPPORTED_FOR_MESSAGE_FORMAT";
-    case BatchFault::unsupported_compression_type: return "UNSUPPORTED_COMPRESSION_TYPE";
-    case BatchFault::invalid_record: return "INVALID_RECORD";
-  }
-  return "INVALID_RECORD";
-}
-
 tl::expected<Batch, ValidationError> validate(const Slice& records, const ValidationRules& rules) {
   const ByteView bytes = records.view();
   auto header = single_batch(bytes, rules);

@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -29,7 +28,6 @@ enum class BatchFault {
   unsupported_compression_type,    // 76
   invalid_record,                  // 87
 };
-std::string_view to_string(BatchFault code);
 
 struct RecordFault {
   std::int32_t index = 0;  // of the record in its batch

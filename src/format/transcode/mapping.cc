@@ -28,11 +28,6 @@ void append_sized(std::vector<std::uint8_t>& out, const std::optional<ByteView>&
   out.insert(out.end(), bytes->begin(), bytes->end());
 }
 
-std::size_t sized_bytes(const std::optional<ByteView>& bytes) {
-  if (!bytes) return 1;
-  return kafka::varlong_size(static_cast<std::int64_t>(bytes->size())) + bytes->size();
-}
-
 // A varint length and as many bytes; -1 is null. False: cut short, or another negative length.
 bool take_sized(const std::uint8_t*& at, const std::uint8_t* end, std::optional<ByteView>& bytes) {
   std::int32_t size = 0;
@@ -74,14 +69,6 @@ bool decode_key(std::string_view value, std::vector<std::uint8_t>& out) {
   const ByteView bytes = as_bytes(value);
   out.insert(out.end(), bytes.begin(), bytes.end());
   return true;
-}
-
-std::size_t header_list_bytes(const std::vector<Header>& headers) {
-  std::size_t size = kafka::varlong_size(static_cast<std::int64_t>(headers.size()));
-  for (const Header& header : headers) {
-    size += sized_bytes(as_bytes(header.name)) + sized_bytes(header.value);
-  }
-  return size;
 }
 
 void append_header_list(std::vector<std::uint8_t>& out, const std::vector<Header>& headers) {

@@ -84,7 +84,6 @@ bool decode_key(std::string_view value, std::vector<std::uint8_t>& out);
 
 // A record's header list in the encoding of Kafka's records: their number, then name and value of
 // each, all lengths zigzag varints, -1 for a null value.
-std::size_t header_list_bytes(const std::vector<Header>& headers);
 void append_header_list(std::vector<std::uint8_t>& out, const std::vector<Header>& headers);
 // The views point into `bytes`. False: not exactly one such list.
 bool decode_header_list(ByteView bytes, std::vector<Header>& headers);
