@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <thread>
 
 #include "bytes/endian.h"
 #include "fs/sim_file_system.h"
+#include "storage/filelog/block_check.h"
 #include "storage/filelog/block_sums.h"
 #include "storage/filelog/file_cache.h"
 #include "storage/filelog/fixed_entries.h"
@@ -102,6 +104,106 @@ TEST(BlockSums, blocks_and_first_frames_are_those_of_the_bytes) {
   EXPECT_EQ(other.tail(), sums.tail());
 }
 
+// A file of two whole blocks and a part, frames of 1,000 bytes, and its sums.
+struct SummedFile {
+  static constexpr std::uint64_t block_bytes = BlockSums::block_bytes;
+  static constexpr std::uint64_t size = 140'000;
+
+  SummedFile() {
+    std::vector<std::uint8_t> bytes(size);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i % 251);
+    EXPECT_TRUE(file->write(0, ByteView(bytes)));
+    for (std::size_t at = 0; at < size; at += 1000) {
+      sums.add_frame(ByteView(bytes).subspan(at, 1000));
+    }
+  }
+  void damage(std::uint64_t at) { EXPECT_TRUE(file->write(at, as_bytes("?"))); }
+
+  fs::SimFileSystem disk;
+  fs::FilePtr file = *disk.open("/f", fs::OpenMode::create);
+  BlockSums sums;
+};
+
+TEST(BlockCheck, a_damaged_block_does_not_match_and_its_neighbours_do) {
+  SummedFile summed;
+  summed.damage(SummedFile::block_bytes + 5);
+  const BlockCheck check(summed.sums);
+  EXPECT_EQ(check.match(*summed.file, 0, SummedFile::block_bytes, true), true);
+  EXPECT_EQ(check.match(*summed.file, 0, SummedFile::block_bytes + 1, true), false);
+  EXPECT_EQ(check.match(*summed.file, 2 * SummedFile::block_bytes, UINT64_MAX, true), true);
+}
+
+TEST(BlockCheck, a_file_that_was_cut_short_by_another_program_does_not_match) {
+  SummedFile summed;
+  ASSERT_TRUE(summed.file->truncate(SummedFile::size - 1));
+  const BlockCheck check(summed.sums);
+  EXPECT_EQ(check.match(*summed.file, 0, 2 * SummedFile::block_bytes, true), true);
+  EXPECT_EQ(check.match(*summed.file, 0, SummedFile::size, true), false);
+}
+
+TEST(BlockCheck, the_next_frame_is_the_first_that_begins_behind_and_then_the_end) {
+  SummedFile summed;
+  const BlockCheck check(summed.sums);
+  EXPECT_EQ(check.next_frame_after(10), 66'000U);  // the first that begins in the second block
+  EXPECT_EQ(check.next_frame_after(66'000), 132'000U);
+  EXPECT_EQ(check.next_frame_after(132'000), SummedFile::size);
+  EXPECT_EQ(check.next_frame_after(SummedFile::size), std::nullopt);
+}
+
+TEST(BlockCheck, a_cut_judges_the_block_that_it_parts_while_it_is_whole) {
+  for (const bool damaged : {false, true}) {
+    SummedFile summed;
+    if (damaged) summed.damage(67'000);
+    BlockCheck check(summed.sums);
+    ASSERT_TRUE(check.cut(*summed.file, SummedFile::size + 1));  // cuts nothing
+    ASSERT_TRUE(check.cut(*summed.file, 70'000));
+    ASSERT_TRUE(summed.file->truncate(70'000));
+    ASSERT_TRUE(summed.file->write(70'000, as_bytes("what the sums do not know")));
+    EXPECT_EQ(check.match(*summed.file, 66'000, 80'000, true), !damaged);
+    EXPECT_EQ(check.next_frame_after(66'000), 70'000U);
+  }
+}
+
+// Reads as another file does, and calls `during` in the middle of it.
+class WatchedFile final : public fs::File {
+ public:
+  WatchedFile(fs::File& file, std::function<void()> during)
+      : file_(file), during_(std::move(during)) {}
+
+  Result<std::size_t> read(std::uint64_t at, MutableBytes into, bool wait) const override {
+    during_();
+    return file_.read(at, into, wait);
+  }
+  Result<void> write(std::uint64_t at, std::span<const ByteView> parts) override {
+    return file_.write(at, parts);
+  }
+  Result<void> sync() override { return file_.sync(); }
+  void start_writeback(std::uint64_t, std::uint64_t) override {}
+  Result<void> truncate(std::uint64_t bytes) override { return file_.truncate(bytes); }
+  Result<fs::FileInfo> info() const override { return file_.info(); }
+
+ private:
+  fs::File& file_;
+  const std::function<void()> during_;
+};
+
+TEST(BlockCheck, who_may_not_wait_is_told_to_come_back_while_another_reads) {
+  SummedFile summed;
+  const BlockCheck check(summed.sums);
+  int asked = 0;
+  const WatchedFile slow(*summed.file, [&] {
+    std::thread([&] {
+      const auto answer = check.match(*summed.file, 0, 10, false);
+      ASSERT_FALSE(answer);
+      EXPECT_EQ(answer.error().code, Errc::would_block);
+      ++asked;
+    }).join();
+  });
+  EXPECT_EQ(check.match(slow, 0, 10, true), true);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(check.match(*summed.file, 0, 10, false), true);
+}
+
 TEST(PlanRetention, takes_from_the_front_by_start_size_and_time) {
   std::vector<RetainedFile> files;
   for (int i = 0; i < 4; ++i) {
@@ -145,6 +247,18 @@ TEST(FixedEntries, finds_the_last_entry_that_holds) {
   EXPECT_EQ(floor(0), 0U);
   EXPECT_EQ(floor(45), 4U);
   EXPECT_EQ(floor(1000), 9U);
+}
+
+TEST(FixedEntries, an_entry_that_the_file_no_longer_has_is_an_error) {
+  fs::SimFileSystem fs;
+  const auto file = *fs.open("/f", fs::OpenMode::create);
+  const std::vector<std::uint8_t> bytes(39);  // ten were counted; then somebody cut the file
+  ASSERT_TRUE(file->write(0, ByteView(bytes)));
+  const FixedEntries entries(*file, 4, 10);
+  EXPECT_EQ(entries.entry(9).error().code, Errc::corrupt);
+  const auto searched = entries.last_where([](ByteView) { return true; });
+  ASSERT_FALSE(searched);
+  EXPECT_EQ(searched.error().code, Errc::corrupt);
 }
 
 TEST(FileCache, keeps_a_bounded_number_open_and_held_files_usable) {
