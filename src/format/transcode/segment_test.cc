@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "format/transcode/segment_writer.h"
 #include "format/transcode/transcode.h"
 #include "format/transcode/transcode_rig.h"
 
@@ -140,6 +141,19 @@ TEST(KafkaToSegment, control_records_and_transactions_are_refused) {
   options.control = true;
   EXPECT_EQ(refusal(kafka_to_segment(kafka_batch({{{}, "v", {}}}, options), {})).code,
             Errc::unsupported);
+}
+
+TEST(SegmentWriter, a_record_that_no_frame_can_hold_is_refused_and_named) {
+  const SegmentTarget target;
+  SegmentWriter writer(target);
+  StoredRecord record = text_record(0, "good");
+  ASSERT_TRUE(writer.write(record));
+  record.mqtt.emplace();
+  record.mqtt->qos = 3;
+  const Result<void> refused = writer.write(record);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::invalid);
+  EXPECT_THAT(refused.error().context, HasSubstr("record 1: an MQTT part with a QoS above 2"));
 }
 
 TEST(KafkaToSegment, a_frame_at_the_limit_passes_and_one_byte_more_is_refused) {

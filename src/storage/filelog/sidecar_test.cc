@@ -332,6 +332,18 @@ TEST(Sidecar, a_gap_in_the_blocks_makes_the_files_note_void) {
   EXPECT_EQ(state.logs.at("t-0").durable, LogPosition(5));
 }
 
+TEST(Sidecar, a_record_of_a_later_version_changes_nothing_and_ends_a_clean_stop) {
+  SidecarState state;
+  SidecarDecoder decoder(state);
+  ASSERT_TRUE(decoder.apply(sidecar_type::begin_log, encode_begin_log(1, Uuid{}, "t-0")));
+  ASSERT_TRUE(decoder.apply(sidecar_type::clean_stop, {}));
+  ASSERT_TRUE(state.clean);
+  EXPECT_FALSE(decoder.apply(200, encode_end_log(1)));
+  EXPECT_FALSE(state.clean);
+  EXPECT_TRUE(state.logs.contains("t-0"));
+  EXPECT_FALSE(decoder.apply(sidecar_type::clean_stop, as_bytes("more")));
+}
+
 TEST(Sidecar, leaves_out_what_a_full_disk_has_no_room_for_and_refuses_facts) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
