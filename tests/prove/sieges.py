@@ -1,6 +1,7 @@
 """Hostile clients beside an ordinary one: malformed frames, slow connections, and what the broker
 allocates for the bytes it is sent."""
 
+import contextlib
 import math
 import os
 import resource
@@ -11,12 +12,14 @@ import struct
 import subprocess
 import sys
 import time
+import types
 
 import paths
 import scenario
 from load import now_ms
 
 import brokers
+import kafka_wire
 import test_every_version as wire
 from record_batch import encode_batch
 
@@ -272,6 +275,15 @@ class SlowClients(Siege):
             return False
 
 
+BOMB_CODECS = ("gzip", "snappy", "snappy-xerial", "lz4", "zstd")
+PIECE = 32 * 1024
+
+
+def bomb(codec, size):
+    """A batch of few bytes that unpacks to many."""
+    return encode_batch([(now_ms(), None, bytes(PIECE - 20))] * (size // PIECE), codec)
+
+
 class CountingBroker(brokers.PolylogBroker):
     def command(self):
         return ["env", f"LD_PRELOAD={self.shim}", f"PROVE_COUNTS={self.counts}",
@@ -283,12 +295,15 @@ class Amplification(scenario.Scenario):
 
     name = "amplification"
     checks = ("peak bytes allocated for one frame: at most 64 a byte received and 64 KiB a "
-              "connection; what a batch unpacks to is capped")
-    seconds = {"ci": 30, "long": 300}
+              "connection; batches of every codec that unpack to ten times the limit are refused, "
+              "and most of it is never unpacked")
+    seconds = {"ci": 45, "long": 300}
     per_byte, fixed = 64, 64 * 1024
+    unpacked_max = 2 * MIB  # max.decompressed.message.bytes
 
     def run(self):
-        broker = self.broker(kind=CountingBroker)
+        broker = self.broker(kind=CountingBroker,
+                             settings={"max.decompressed.message.bytes": self.unpacked_max})
         broker.shim, broker.counts = self.folder / "alloc_shim.so", self.folder / "counts"
         broker.counts.write_bytes(bytes(16))
         done = subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", broker.shim,
@@ -316,7 +331,44 @@ class Amplification(scenario.Scenario):
                 self.problems.append(f"{peak} bytes allocated for {len(data)}: {data[:100].hex()}")
             worst = max(worst, ((peak - self.fixed) / len(data), data))
         self.figure("most bytes a byte received, over the fixed", round(max(0, worst[0]), 1))
+        self.send_bombs(broker)
         broker.stop()
+
+    def send_bombs(self, broker):
+        """To each layout, in each codec: records that fit, and then bombs."""
+        worst = 0
+        for layout in scenario.LAYOUTS:
+            topic = f"bombs-{layout}"
+            with broker.connect() as connection:
+                self.create(connection, topic, 1, layout, small=False)
+                for codec in BOMB_CODECS:
+                    answer = connection.produce(topic, 0, bomb(codec, self.unpacked_max // 4), -1)
+                    self.require(answer.error == 0, f"{codec} below the limit: {answer}")
+            for codec in BOMB_CODECS:
+                worst = max(worst, self.send_bomb(broker, topic, codec))
+        self.figure("most MiB allocated for a bomb", round(worst / MIB, 1))
+        with broker.connect() as connection:
+            for layout in scenario.LAYOUTS:
+                stored = kafka_wire.read_records(connection, f"bombs-{layout}", 0)
+                self.require(len(stored) == len(BOMB_CODECS) * self.unpacked_max // 4 // PIECE,
+                             f"bombs-{layout} holds {len(stored)} records")
+
+    def send_bomb(self, broker, topic, codec):
+        """Answers the peak of bytes allocated, the least of four times."""
+        batch = bomb(codec, 10 * self.unpacked_max)
+        peaks = []
+        with broker.connect(timeout=30) as connection:
+            for _ in range(4):
+                with self.peak(broker) as peak:
+                    answer = connection.produce(topic, 0, batch, -1, version=8)
+                self.require(answer.error == kafka_wire.MESSAGE_TOO_LARGE,
+                             f"a bomb of {codec} to {topic} was answered {answer}")
+                self.count("bombs")
+                peaks.append(peak.bytes)
+        allowed = 3 * len(batch) + 2 * self.unpacked_max
+        self.require(min(peaks) <= allowed, f"{min(peaks)} bytes allocated for a bomb of {codec} "
+                                            f"of {len(batch)} bytes to {topic}")
+        return min(peaks)
 
     def warm_up(self, broker, frames):
         """What is kept from then on is not what one frame costs."""
@@ -324,10 +376,7 @@ class Amplification(scenario.Scenario):
             self.peak_of(broker, struct.pack(">i", len(body)) + body)
 
     def peak_of(self, broker, data):
-        descriptor = os.open(broker.counts, os.O_RDWR)
-        try:
-            live, _ = struct.unpack("qq", os.pread(descriptor, 16, 0))
-            os.pwrite(descriptor, struct.pack("q", live), 8)
+        with self.peak(broker) as peak:
             with socket.create_connection(("127.0.0.1", broker.port), 5) as link:
                 link.settimeout(5)
                 try:
@@ -337,6 +386,17 @@ class Amplification(scenario.Scenario):
                         pass
                 except (ConnectionError, socket.timeout):
                     pass
-            return struct.unpack("qq", os.pread(descriptor, 16, 0))[1] - live
+        return peak.bytes
+
+    @contextlib.contextmanager
+    def peak(self, broker):
+        """How many more bytes were allocated at once than are allocated at the beginning."""
+        found = types.SimpleNamespace(bytes=0)
+        descriptor = os.open(broker.counts, os.O_RDWR)
+        try:
+            live, _ = struct.unpack("qq", os.pread(descriptor, 16, 0))
+            os.pwrite(descriptor, struct.pack("q", live), 8)
+            yield found
+            found.bytes = struct.unpack("qq", os.pread(descriptor, 16, 0))[1] - live
         finally:
             os.close(descriptor)
