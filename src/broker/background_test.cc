@@ -23,9 +23,9 @@ TEST(Background, retention_sees_the_visible_end_and_not_the_log_end) {
   ASSERT_TRUE(partition->append(batch_of(4)));
   world.turn();
   world.broker().start_background();
-  world.run_until([&] { return disk.retained.size() >= 2; });
-  EXPECT_EQ(disk.retained.front().first, (TopicPartition{"t", 0}));
-  EXPECT_EQ(disk.retained.front().second, Offset(3));
+  world.run_until([&] { return disk.retained.all().size() >= 2; });
+  EXPECT_EQ(disk.retained.all().front().first, (TopicPartition{"t", 0}));
+  EXPECT_EQ(disk.retained.all().front().second, Offset(3));
 }
 
 TEST(Background, retention_wakes_readers_when_the_log_start_moved) {
@@ -47,9 +47,10 @@ TEST(Background, one_pass_of_retention_visits_every_partition_once) {
   World world(disk, settings);
   world.make("t", {}, 150);
   world.broker().start_background();
-  world.run_until([&] { return disk.retained.size() >= 150; });
+  world.run_until([&] { return disk.retained.all().size() >= 150; });
   std::map<TopicPartition, int> visits;
-  for (std::size_t i = 0; i < 150; ++i) ++visits[disk.retained[i].first];
+  const auto retained = disk.retained.all();
+  for (std::size_t i = 0; i < 150; ++i) ++visits[retained[i].first];
   EXPECT_EQ(visits.size(), 150U);
 }
 

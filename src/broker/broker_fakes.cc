@@ -188,7 +188,7 @@ Result<void> FakeStore::remove(const TopicPartition& id) {
 
 Result<storage::Retained> FakeStore::retain(const TopicPartition& id, Offset visible, Timestamp) {
   const std::lock_guard lock(mutex_);
-  disk_.retained.emplace_back(id, visible);
+  disk_.retained.add({id, visible});
   return storage::Retained{1, 1};
 }
 

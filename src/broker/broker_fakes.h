@@ -28,7 +28,7 @@ namespace polylog::broker {
 
 // Lets through so many changes to catalogue and store, then none.
 struct Power {
-  int changes_left = INT32_MAX;
+  std::atomic<int> changes_left = INT32_MAX;
   Result<void> change() {
     if (changes_left <= 0) return fail(Errc::io, "no power");
     --changes_left;
@@ -187,7 +187,7 @@ struct FakeDisk {
   std::atomic<bool> points_due = false;
   std::vector<std::shared_ptr<storage::Log>> behind;  // what one advance_points() answers
   std::atomic<int> advanced = 0;
-  std::vector<std::pair<TopicPartition, Offset>> retained;
+  Noted<std::pair<TopicPartition, Offset>> retained;
   std::function<void()> on_create;  // on the pool thread
 
   FakePartition& add(const TopicPartition& id, const Uuid& topic);

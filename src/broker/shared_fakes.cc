@@ -192,7 +192,7 @@ Result<void> SharedFakeStore::remove(const TopicPartition& id) {
 
 Result<storage::Retained> SharedFakeStore::retain(const TopicPartition& id, Offset, Timestamp) {
   const std::lock_guard lock(mutex_);
-  disk_.retained.push_back(id);
+  disk_.retained.add(id);
   return storage::Retained{};
 }
 

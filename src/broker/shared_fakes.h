@@ -23,6 +23,24 @@ struct FakeFile;
 
 inline constexpr std::int64_t record_positions = 100;
 
+// What the pool's threads note and a test reads meanwhile.
+template <typename T>
+class Noted {
+ public:
+  void add(T item) {
+    const std::lock_guard lock(mutex_);
+    items_.push_back(std::move(item));
+  }
+  std::vector<T> all() const {
+    const std::lock_guard lock(mutex_);
+    return items_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<T> items_;
+};
+
 class SharedFakeLog final : public storage::Log,
                             public std::enable_shared_from_this<SharedFakeLog> {
  public:
@@ -114,7 +132,7 @@ struct SharedFakeDisk {
   std::shared_ptr<SharedFakeLog> log = std::make_shared<SharedFakeLog>();
   std::map<TopicPartition, Queue> queues;
   std::optional<Errc> create_error, tend_error;
-  std::vector<TopicPartition> retained;
+  Noted<TopicPartition> retained;
   std::atomic<int> checkpoints = 0, closed = 0, tended = 0, tending = 0, tending_max = 0;
   std::function<void()> on_tend;  // on the pool's thread
 

@@ -509,10 +509,10 @@ TEST(SharedLogBackground, every_store_is_kept_up_and_tended_never_twice_at_once)
   EXPECT_EQ(world.reports.size(), 1U) << "a full disk is told once a minute, not each time";
   world.run_until([&] {
     world.pool.drain();
-    return !disk.shared->retained.empty() && !disk.retained.empty();
+    return !disk.shared->retained.all().empty() && !disk.retained.all().empty();
   });
-  EXPECT_EQ(disk.shared->retained.front(), (TopicPartition{"r", 0}));
-  EXPECT_EQ(disk.retained.front().first, (TopicPartition{"k", 0}));
+  EXPECT_EQ(disk.shared->retained.all().front(), (TopicPartition{"r", 0}));
+  EXPECT_EQ(disk.retained.all().front().first, (TopicPartition{"k", 0}));
 }
 
 }  // namespace

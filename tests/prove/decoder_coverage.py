@@ -11,7 +11,8 @@ import scenario
 # Decoders are everything in these folders, the codecs generated into them included, and these
 # files elsewhere that read what lies on a disk.
 FOLDERS = ("src/bytes", "src/format", "src/protocol")
-FILES = ("src/storage/filelog/block_check.cc", "src/storage/filelog/block_sums.cc",
+FILES = ("src/journal/entries.cc",
+         "src/storage/filelog/block_check.cc", "src/storage/filelog/block_sums.cc",
          "src/storage/filelog/fixed_entries.cc", "src/storage/filelog/producer_note.cc",
          "src/storage/filelog/sidecar_codec.cc", "src/storage/filelog/sidecar_records.cc",
          "src/storage/rocketmq/key_index.cc", "src/storage/rocketmq/queue_states.cc",
@@ -30,11 +31,12 @@ NOT_SHIPPED = re.compile(r"_(test|fuzz)\.cc$|_rig\.(cc|h)$|/golden_[^/]*\.h$|/ch
 TOTAL_MIN, FILE_MIN = 90.0, 80.0  # percent
 
 TESTS = ("bytes_test", "filelog_test", "format_kafka_test", "format_rocketmq_test",
-         "format_segment_test", "format_transcode_test", "protocol_kafka_test",
+         "format_segment_test", "format_transcode_test", "journal_test", "protocol_kafka_test",
          "storage_rocketmq_test", "storage_segment_test")
-CORPORA = ("group_records_fuzz", "kafka_cluster_metadata_fuzz", "kafka_consumer_groups_fuzz",
-           "kafka_decompress_fuzz", "kafka_files_fuzz", "kafka_frames_fuzz", "kafka_request_fuzz",
-           "kafka_response_fuzz", "kafka_validate_fuzz", "reader_fuzz", "robustmq_fuzz",
+CORPORA = ("group_records_fuzz", "journal_fuzz", "kafka_cluster_metadata_fuzz",
+           "kafka_consumer_groups_fuzz", "kafka_decompress_fuzz", "kafka_files_fuzz",
+           "kafka_frames_fuzz", "kafka_request_fuzz", "kafka_response_fuzz",
+           "kafka_validate_fuzz", "reader_fuzz", "robustmq_fuzz",
            "rocketmq_files_fuzz", "rocketmq_message_fuzz", "segment_record_fuzz",
            "segment_transcode_fuzz", "sidecar_fuzz", "transcode_fuzz")
 
