@@ -32,6 +32,12 @@ std::uint64_t entries_bytes(const TrackedFile& state, const Dirt& dirt) {
   return dirt.bytes() + (1 + 2 * dirt.ranges().size()) * entry_head_bytes + state.path.size();
 }
 
+// A file that may not be found by its name after a crash, or was cut, can only be synced. The
+// file's lock is held.
+bool may_be_journalled(const TrackedFile& state, const Dirt& dirt) {
+  return state.named && !state.synced_only && !dirt.needs_sync();
+}
+
 }  // namespace
 
 Journal::Core::Core(fs::FileSystem& fs, const Options& options, std::unique_ptr<JournalFile> file,
@@ -99,9 +105,8 @@ Journal::Core::Plan Journal::Core::plan(std::span<const fs::FilePtr> files) cons
     const Dirt dirt = state.uncovered();
     if (dirt.empty() && state.named) continue;
     const std::uint64_t bytes = entries_bytes(state, dirt);
-    covered.synced = dirt.needs_sync() || !state.named || state.synced_only ||
-                     dirt.bytes() >= largest || bytes + front_bytes_ > file_->capacity() ||
-                     !below_root(state.path);
+    covered.synced = !may_be_journalled(state, dirt) || dirt.bytes() >= largest ||
+                     bytes + front_bytes_ > file_->capacity() || !below_root(state.path);
     if (covered.synced) {
       ++plan.syncs;
     } else {
@@ -173,11 +178,12 @@ Result<void> Journal::Core::journal_file(Lock& lock, Covered& covered) {
     std::uint64_t bytes = 0;
     {
       const std::lock_guard file_lock(covered.state->mutex);
+      if (covered.state->removed) return {};
       const Dirt dirt = covered.state->uncovered();
       bytes = entries_bytes(*covered.state, dirt);
       const bool too_much =
           dirt.bytes() >= 2 * journalled_bytes_max || bytes + front_bytes_ > file_->capacity();
-      if (dirt.needs_sync() || too_much) break;
+      if (!may_be_journalled(*covered.state, dirt) || too_much) break;
     }
     POLYLOG_TRY(make_room(lock, static_cast<std::size_t>(bytes)));
     POLYLOG_ASSIGN(added, add_writes(covered, static_cast<std::size_t>(bytes)));
@@ -196,12 +202,14 @@ Result<std::size_t> Journal::Core::read_written(const Covered& covered, std::uin
   return into.size();
 }
 
-// False: there is more by now than `bytes` of entries hold. Nobody writes to the file meanwhile.
+// False: there is more by now than `bytes` of entries hold, or it must be synced. Nobody writes to
+// the file meanwhile.
 Result<bool> Journal::Core::add_writes(Covered& covered, std::size_t bytes) {
   TrackedFile& state = *covered.state;
   const std::lock_guard file_lock(state.mutex);
+  if (state.removed) return true;  // while room was made
   const Dirt dirt = state.uncovered();
-  if (dirt.needs_sync() || entries_bytes(state, dirt) > bytes) return false;
+  if (!may_be_journalled(state, dirt) || entries_bytes(state, dirt) > bytes) return false;
   name(state);
   TrackedFile::Entries& entries = state.entries[active_];
   for (const Range& range : dirt.ranges()) {
@@ -240,13 +248,14 @@ Result<void> Journal::Core::sync(const TrackedFilePtr& state, fs::File& file) {
     number = state->begin();
   }
   auto synced = file.sync();
+  const Lock lock(mutex_);
+  // By a round meanwhile, which may hold what stood there before.
+  const bool live = is_live(*state);
   {
     const std::lock_guard file_lock(state->mutex);
-    synced ? state->done(number) : state->put_back(number);
+    synced && !live ? state->done(number) : state->put_back(number);
   }
-  if (synced) return synced;
-  const Lock lock(mutex_);
-  return is_live(*state) ? final_failure(std::move(synced)) : synced;
+  return !synced && live ? final_failure(std::move(synced)) : synced;
 }
 
 // --------------------------------------------------------------------------------------- entries
@@ -301,7 +310,7 @@ Result<void> Journal::Core::make_room(Lock& lock, std::size_t bytes) {
       changed_.wait(lock, [this] { return !full_ || failure_; });
     } else {
       const std::uint64_t epoch = file_->area(1 - active_).epoch;
-      POLYLOG_TRY(final_failure(sync_volume()));
+      POLYLOG_TRY(volume_synced(sync_volume()));
       POLYLOG_TRY(empty_full(epoch));
     }
   }
@@ -412,14 +421,18 @@ Result<void> Journal::Core::rename(const std::string& from, const std::string& t
     return live(to, replaced) || moved;
   };
   return when_settled(involved, [&](Lock& lock) -> Result<void> {
-    if (const auto name = as_witness(to); name && holds_entries()) {
+    const TrackedFilePtr gone = replaced.inode != 0 && replaced.inode != old_info.inode
+                                    ? files_.find(replaced.inode)
+                                    : nullptr;
+    // Also in a journal that holds nothing: the name may come back after a power cut.
+    if (const auto name = as_witness(to)) {
       const auto witness = encode_witness(witness_of(*name, disk_.info(from)));
       POLYLOG_TRY(make_room(lock, entry_head_bytes + witness.size()));
       add(EntryKind::witness, 0, 0, witness);
       POLYLOG_TRY(flush());
     }
     POLYLOG_TRY(disk_.rename(from, to));
-    if (replaced.inode != 0 && replaced.inode != old_info.inode) files_.removed(replaced.inode);
+    files_.removed(gone);
     if (old_info.directory) {
       files_.directory_renamed(from, to);
     } else {
@@ -430,22 +443,21 @@ Result<void> Journal::Core::rename(const std::string& from, const std::string& t
 }
 
 Result<void> Journal::Core::remove(const std::string& path) {
-  std::uint64_t inode = 0;
+  TrackedFilePtr state;
   const auto involved = [&] {
     const auto found = disk_.info(path);
-    inode = found ? found->inode : 0;
-    const TrackedFilePtr state = files_.find(inode);
+    state = found ? files_.find(found->inode) : nullptr;
     return state != nullptr && is_live(*state);
   };
   return when_settled(involved, [&](Lock& lock) -> Result<void> {
-    if (const auto name = as_witness(path); name && holds_entries()) {
+    if (const auto name = as_witness(path)) {
       const auto witness = encode_witness({*name, std::nullopt});
       POLYLOG_TRY(make_room(lock, entry_head_bytes + witness.size()));
       add(EntryKind::witness, 0, 0, witness);
       POLYLOG_TRY(flush());
     }
     POLYLOG_TRY(disk_.remove(path));
-    files_.removed(inode);
+    files_.removed(state);
     return {};
   });
 }
@@ -466,29 +478,26 @@ std::optional<std::string> Journal::Core::as_witness(const std::string& path) co
 
 // ----------------------------------------------------------------------------------- checkpoints
 
-Result<void> Journal::Core::sync_volume() {
-  struct UnderWay {
-    TrackedFilePtr state;
-    std::uint64_t number;
-    bool unnamed;
-  };
-  std::vector<UnderWay> all;
+Journal::Core::VolumeSync Journal::Core::sync_volume() {
+  VolumeSync sync;
   for (const TrackedFilePtr& state : files_.all()) {
     const std::lock_guard file_lock(state->mutex);
-    all.push_back({state, state->begin(), !state->named});
+    sync.files.push_back({state, state->begin(), !state->named});
   }
-  auto synced = volume_->sync();
-  for (const UnderWay& each : all) {
+  sync.outcome = volume_->sync();
+  return sync;
+}
+
+// What the active area holds of a file may be older than what was synced, and would come back over
+// it: the next round has that again. The lock is held.
+Result<void> Journal::Core::volume_synced(VolumeSync sync) {
+  for (const VolumeSync::UnderWay& each : sync.files) {
+    const bool again = !sync.outcome || is_live(*each.state, active_);
     const std::lock_guard file_lock(each.state->mutex);
-    if (!synced) {
-      each.state->put_back(each.number);
-      continue;
-    }
-    each.state->done(each.number);
-    if (!each.unnamed) continue;
-    each.state->named = true;
+    again ? each.state->put_back(each.number) : each.state->done(each.number);
+    if (sync.outcome && each.unnamed) each.state->named = true;
   }
-  return synced;
+  return final_failure(std::move(sync.outcome));
 }
 
 // What the area held is in the files: they were synced after it was left. The lock is held.
@@ -519,9 +528,9 @@ Result<void> Journal::Core::checkpoint() {
       }
       epoch = file_->area(1 - active_).epoch;
     }
-    auto synced = sync_volume();
+    VolumeSync synced = sync_volume();
     const Lock lock(mutex_);
-    POLYLOG_TRY(final_failure(std::move(synced)));
+    POLYLOG_TRY(volume_synced(std::move(synced)));
     POLYLOG_TRY(empty_full(epoch));
   }
   return {};
@@ -541,10 +550,10 @@ void Journal::Core::loop() {
       if (!full_ || failure_) continue;
       epoch = file_->area(1 - active_).epoch;
     }
-    auto synced = sync_volume();
+    VolumeSync synced = sync_volume();
     const Lock lock(mutex_);
     // Whoever waits for room, and every round from now on, is told of a failure.
-    if (final_failure(std::move(synced))) static_cast<void>(empty_full(epoch));
+    if (volume_synced(std::move(synced))) static_cast<void>(empty_full(epoch));
   }
 }
 

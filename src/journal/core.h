@@ -148,7 +148,17 @@ class Journal::Core {
   // Runs `task` under the lock once the journal holds nothing of what `involved` finds.
   Result<void> when_settled(const std::function<bool()>& involved,
                             const std::function<Result<void>(Lock&)>& task);
-  Result<void> sync_volume();  // the lock may be held or not
+  struct VolumeSync {
+    struct UnderWay {
+      TrackedFilePtr state;
+      std::uint64_t number;
+      bool unnamed;
+    };
+    std::vector<UnderWay> files;
+    Result<void> outcome;
+  };
+  VolumeSync sync_volume();  // the lock may be held or not
+  Result<void> volume_synced(VolumeSync sync);
   Result<void> empty_full(std::uint64_t epoch);
   Result<void> check() const;
   Result<void> final_failure(Result<void> outcome);  // the lock is held

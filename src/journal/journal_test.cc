@@ -163,6 +163,50 @@ TEST(Journal, an_end_mark_does_not_go_over_what_was_written_later) {
   }
 }
 
+// The last bytes of a record may be zeros, too, and the power may take nothing but them.
+TEST(Journal, zeros_that_the_file_lacks_are_put_back) {
+  fs::SimFileSystem disk;
+  Rig rig;
+  ASSERT_TRUE(rig.open(disk));
+  const auto a = rig.file("a");
+  const std::string front(100, '1'), zeros(8, '\0');
+  ASSERT_TRUE(rig.append(a, front + zeros));
+  ASSERT_TRUE(rig.cover(a));
+  for (const std::size_t there : {front.size(), front.size() + 3}) {
+    const auto crashed = disk.crash_state({.mode = Mode::lose_all});
+    {
+      const auto file = *crashed->open("/data/store/a", fs::OpenMode::write);
+      ASSERT_TRUE(file->write(0, as_bytes(front + zeros).first(there)));
+      ASSERT_TRUE(file->sync());
+    }
+    ASSERT_TRUE(Journal::open(*crashed, rig.options));
+    EXPECT_EQ(as_text(*fs::read_file(*crashed, "/data/store/a", 1000)), front + zeros);
+  }
+}
+
+// The name of a witness goes back with the power, to what stood there before the journal held
+// anything.
+TEST(Journal, a_witness_replaced_before_the_first_round_may_come_back) {
+  fs::SimFileSystem disk;
+  Rig rig;
+  ASSERT_TRUE(rig.open(disk));
+  const auto a = rig.file("a");
+  const auto replace = [&](const std::string& text) {
+    const std::string path = "/data/store/progress";
+    const auto draft = *rig.fs().open(path + ".tmp", fs::OpenMode::create);
+    return draft->truncate(0) && draft->write(0, as_bytes(text)) && draft->sync() &&
+           rig.fs().rename(path + ".tmp", path);
+  };
+  ASSERT_TRUE(replace("old"));
+  ASSERT_TRUE(rig.fs().sync_directory("/data/store"));
+  ASSERT_TRUE(rig.journal->checkpoint());
+  ASSERT_TRUE(replace("newer"));
+  ASSERT_TRUE(rig.append(a, "acknowledged"));
+  ASSERT_TRUE(rig.cover(a));
+  EXPECT_EQ(rig.after_crash("a"), "acknowledged");
+  EXPECT_EQ(rig.after_crash("progress"), "old");
+}
+
 TEST(Journal, a_large_write_is_synced_in_its_file) {
   fs::SimFileSystem disk;
   Rig rig(2 << 20);

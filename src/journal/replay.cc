@@ -140,8 +140,9 @@ class Replay {
   }
 
   // The zeros by which a shared log says that nothing follows yet are left out when all before them
-  // stands in the file: that is so after a kill, and what stands there then was written later.
-  // After a power cut it is no more than what of a later write may have reached the disk anyway.
+  // stands in the file, and bytes in their place: that is so after a kill, and what stands there
+  // then was written later. After a power cut it is no more than what of a later write may have
+  // reached the disk anyway.
   Result<void> put(fs::File& file, const Entry& entry) {
     ByteView payload = entry.payload;
     if (payload.size() > end_mark_bytes) {
@@ -149,12 +150,10 @@ class Replay {
       const ByteView mark = payload.subspan(front.size());
       const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
       if (std::all_of(mark.begin(), mark.end(), is_zero)) {
-        present_.resize(front.size());
+        present_.resize(payload.size());
         POLYLOG_ASSIGN(got, file.read(entry.position, present_));
-        present_.resize(got);
-        if (std::equal(front.begin(), front.end(), present_.begin(), present_.end())) {
-          payload = front;
-        }
+        const bool whole = got == payload.size();
+        if (whole && std::equal(front.begin(), front.end(), present_.begin())) payload = front;
       }
     }
     return file.write(entry.position, payload);

@@ -145,15 +145,15 @@ std::vector<TrackedFilePtr> TrackedFiles::unnamed_in(const std::string& director
   return files;
 }
 
-void TrackedFiles::removed(std::uint64_t inode) {
+void TrackedFiles::removed(const TrackedFilePtr& file) {
+  if (file == nullptr) return;
   const std::lock_guard lock(mutex_);
-  const auto found = by_inode_.find(inode);
-  if (found == by_inode_.end()) return;
   {
-    const std::lock_guard file_lock(found->second->mutex);
-    found->second->removed = true;
+    const std::lock_guard file_lock(file->mutex);
+    file->removed = true;
   }
-  by_inode_.erase(found);
+  const auto found = by_inode_.find(file->inode);
+  if (found != by_inode_.end() && found->second == file) by_inode_.erase(found);
 }
 
 void TrackedFiles::renamed(std::uint64_t inode, const std::string& to) {

@@ -105,7 +105,8 @@ class TrackedFiles {
   TrackedFilePtr find(std::uint64_t inode) const;
   std::vector<TrackedFilePtr> all() const;
   std::vector<TrackedFilePtr> unnamed_in(const std::string& directory) const;
-  void removed(std::uint64_t inode);
+  // `file` had its last name removed; null: nobody knew it. By now its inode may be another file's.
+  void removed(const TrackedFilePtr& file);
   // The journal's lock is held: what it says of the file under the old name must not go on.
   void renamed(std::uint64_t inode, const std::string& to);
   void directory_renamed(const std::string& from, const std::string& to);

@@ -74,9 +74,20 @@ TEST(TrackedFiles, a_new_file_under_an_old_inode_is_another_one) {
   TrackedFiles files;
   const auto old_file = files.opened(5, "d/a", true);
   EXPECT_EQ(files.opened(5, "d/a", false), old_file);
-  files.removed(5);
+  files.removed(files.find(5));
   EXPECT_TRUE(old_file->removed);
   EXPECT_NE(files.opened(5, "d/a", true), old_file);
+}
+
+TEST(TrackedFiles, a_removal_leaves_alone_whoever_has_got_the_inode_meanwhile) {
+  TrackedFiles files;
+  const auto gone = files.opened(5, "d/a", true);
+  const auto fresh = files.opened(5, "d/b", true);
+  files.removed(gone);
+  EXPECT_TRUE(gone->removed);
+  EXPECT_FALSE(fresh->removed);
+  EXPECT_EQ(files.find(5), fresh);
+  files.removed(nullptr);
 }
 
 TEST(TrackedFiles, files_follow_their_directory) {

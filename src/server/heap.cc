@@ -30,13 +30,15 @@ std::int64_t resident_bytes() {
 }
 
 void HeapRest::give_back() {
+  if (busy_.exchange(true)) return;  // the pool had no time for the one before until now
   const std::int64_t now = resident_bytes();
   if (rest_bytes_ != 0 && now < rest_bytes_ + growth_bytes) {
     rest_bytes_ = std::min(rest_bytes_, now);
-    return;
+  } else {
+    malloc_trim(0);
+    rest_bytes_ = resident_bytes();
   }
-  malloc_trim(0);
-  rest_bytes_ = resident_bytes();
+  busy_ = false;
 }
 
 }  // namespace polylog::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 // How glibc's allocator treats what the broker frees. Buffers of a megabyte come and go all the
@@ -17,7 +18,7 @@ void keep_freed_memory();
 std::int64_t resident_bytes();
 
 // Lets go of what a burst left behind, so that the broker is as small again a few seconds later.
-// One thread at a time.
+// Any thread.
 class HeapRest {
  public:
   // Every `heap_rest_ms`. Cheap unless the process grew since the last time; then it takes a few
@@ -25,7 +26,8 @@ class HeapRest {
   void give_back();
 
  private:
-  std::int64_t rest_bytes_ = 0;  // resident after the last time
+  std::atomic<bool> busy_ = false;
+  std::int64_t rest_bytes_ = 0;  // resident after the last time; whoever is busy has it
 };
 
 }  // namespace polylog::server

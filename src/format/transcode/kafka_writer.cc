@@ -86,6 +86,8 @@ Result<void> KafkaWriter::end_batch() {
   if (!builder_) return {};
   POLYLOG_ASSIGN(bytes, builder_->finish());
   builder_.reset();
+  // One that ended early, as when each record has a time of its own.
+  if (bytes.capacity() > 2 * bytes.size()) bytes.shrink_to_fit();
   finished_bytes_ += bytes.size();
   POLYLOG_ASSIGN(header, kafka::parse_header(bytes));
   batches_.push_back({BatchFormat::kafka, kafka::to_info(header), Slice::of(std::move(bytes))});

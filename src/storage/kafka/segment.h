@@ -46,7 +46,7 @@ class Segment final : public DataSegment {
   // Adds the closing time index entry, so that the last entry is the segment's true maximum.
   void close_index() override;
   bool has_unsaved_entries() const override {
-    return !index_pending_.empty() || !time_pending_.empty();
+    return !index_pending_.empty() || !time_pending_.empty() || !aborted_pending_.empty();
   }
 
   // --- index files (the log's sync lock held, not its own) ---
