@@ -193,7 +193,7 @@ class Server {
     options.witnesses = {
         fs::join("kafka", format::kafka::recovery_point_checkpoint_file),
         fs::join("kafka", format::kafka::clean_shutdown_file),
-        fs::join("kafka", format::kafka::high_watermark_checkpoint_file),  // never ours
+        fs::join("kafka", format::kafka::high_watermark_checkpoint_file),  // Kafka's every 5 s
         fs::join("rocketmq", format::rocketmq::checkpoint_file),
     };
     // A RocketMQ broker that runs on the directory holds this one; Kafka's was tried before.
