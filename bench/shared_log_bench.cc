@@ -162,6 +162,7 @@ class Sample {
     }
     syncing_s_ += seconds_since(began);
     log_->settled(**dirty, true);
+    log_->write_noted();
     acknowledged_ = covered;
   }
 

@@ -199,6 +199,7 @@ std::vector<Outcome> run_sync_round(fs::FileSystem& fs, fs::Volume* volume, Logs
     if (!synced) outcome.result = synced;
     outcome.log->settled(covered.dirty, outcome.result.has_value());
   }
+  for (const Covered& covered : round) outcomes[covered.outcome].log->write_noted();
   return outcomes;
 }
 

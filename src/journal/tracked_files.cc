@@ -68,9 +68,14 @@ void Recent::note_write(std::uint64_t at, std::span<const ByteView> parts) {
     if (end <= recent_bytes_max) held_.fetch_sub(more);
     return forget();
   }
-  bytes_.resize(static_cast<std::size_t>(end));
-  auto into = bytes_.begin() + static_cast<std::ptrdiff_t>(at - from_);
-  for (const ByteView part : parts) into = std::copy(part.begin(), part.end(), into);
+  bytes_.reserve(static_cast<std::size_t>(end));
+  auto position = static_cast<std::size_t>(at - from_);
+  for (const ByteView part : parts) {
+    const std::size_t over = std::min(part.size(), bytes_.size() - position);
+    std::copy_n(part.begin(), over, bytes_.begin() + static_cast<std::ptrdiff_t>(position));
+    bytes_.insert(bytes_.end(), part.begin() + static_cast<std::ptrdiff_t>(over), part.end());
+    position += part.size();
+  }
 }
 
 void Recent::forget() {

@@ -154,6 +154,9 @@ class Log {
   virtual Result<std::optional<DirtyLog>> dirty() = 0;
   // The round that covered `done` ended. After a failure the log refuses work until restart.
   virtual void settled(const DirtyLog& done, bool synced) = 0;
+  // To be called after settled(), once all logs of the round are: writes what they noted about it
+  // beside the data, for all logs of the store at once.
+  virtual void write_noted() {}
 
   // Drops everything at and beyond `end`, whole frames only. Never below what readers saw.
   virtual Result<void> truncate(LogPosition end) = 0;

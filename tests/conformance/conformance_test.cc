@@ -213,6 +213,7 @@ class Conformance : public ::testing::TestWithParam<Engine> {
       ASSERT_TRUE(bench_->sync(**dirty));
     }
     of.log()->settled(**dirty, works);
+    of.log()->write_noted();
   }
   static ReadLimits all(const PartitionLog& of) {
     ReadLimits limits;
@@ -385,6 +386,7 @@ TEST_P(Conformance, durable_is_what_a_round_covered_and_not_more) {
   const auto later = append(*log, {"2"});
   ASSERT_TRUE(bench_->sync(*dirty));
   log->log()->settled(*dirty, true);
+  log->log()->write_noted();
   EXPECT_EQ(log->log()->durable_end(), dirty->end);
   EXPECT_LT(log->log()->durable_end(), later.end);
   sync(*log);

@@ -301,6 +301,7 @@ class Builder {
       for (const fs::FilePtr& file : (*dirty)->files) ASSERT_TRUE(file->sync());
       for (const std::string& path : (*dirty)->directories) ASSERT_TRUE(disk_.sync_directory(path));
       log->log()->settled(**dirty, true);
+      log->log()->write_noted();
     }
   }
 

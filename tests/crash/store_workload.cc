@@ -285,6 +285,7 @@ void StoreWorkload::sync(bool write_between) {
       if (synced) keep(id, promises[id], dirty.end);
     }
   }
+  for (const storage::DirtyLog& dirty : round) dirty.log->write_noted();
 }
 
 Result<void> StoreWorkload::bring_to_disk(const std::vector<storage::DirtyLog>& round) {

@@ -184,25 +184,35 @@ bool Sidecar::begin_file() {
 }
 
 bool Sidecar::append(std::uint8_t type, ByteView payload) {
-  const bool wrote = !silent_ && write_record(type, payload);
+  write_pending();
+  bool wrote = false;
+  if (!silent_) {
+    SidecarFrames frames(size_, facts_, durable_);
+    frames.add(type, payload);
+    // Later records would rely on a fact that nobody was told of.
+    wrote = write_frames(frames, is_fact(type) && !refused(type));
+  }
   // A fact that is not in the file was refused, and must not turn up in the next one.
   if (noted_ && (wrote || !refused(type))) noted_->push_back({type, to_vector(payload)});
   return wrote;
 }
 
-bool Sidecar::write_record(std::uint8_t type, ByteView payload) {
-  SidecarFrames frames(size_, facts_, durable_);
-  frames.add(type, payload);
+bool Sidecar::write_frames(const SidecarFrames& frames, bool silenced_by_failure) {
   if (auto wrote = file_->write(size_, frames.bytes()); !wrote) {
     missed_ = true;
     const bool as_before = wrote.error().code == Errc::no_space && file_->truncate(size_);
-    // Later records would rely on a fact that nobody was told of.
-    silent_ = !as_before || (is_fact(type) && !refused(type));
+    silent_ = !as_before || silenced_by_failure;
     return false;
   }
   size_ = frames.end();
   facts_ = frames.facts();
   return true;
+}
+
+void Sidecar::write_pending() {
+  if (!pending_) return;
+  if (!silent_) write_frames(*pending_, false);
+  pending_.reset();
 }
 
 Result<void> Sidecar::append_synced(std::uint8_t type, ByteView payload) {
@@ -235,8 +245,17 @@ void Sidecar::end_log(std::uint32_t id) {
 }
 
 void Sidecar::round(std::uint32_t id, LogPosition durable, const std::vector<RoundFile>& files) {
+  const std::vector<std::uint8_t> payload = encode_round(id, durable, files);
   const std::lock_guard lock(mutex_);
-  append(sidecar_type::round, encode_round(id, durable, files));
+  if (noted_) noted_->push_back({sidecar_type::round, payload});
+  if (silent_) return;
+  if (!pending_) pending_.emplace(size_, facts_, durable_);
+  pending_->add(sidecar_type::round, payload);
+}
+
+void Sidecar::write_noted() {
+  const std::lock_guard lock(mutex_);
+  write_pending();
 }
 
 void Sidecar::sealed(std::uint32_t id, std::int64_t base, const FileIdentity& identity) {
@@ -306,6 +325,7 @@ Result<void> Sidecar::cut(std::uint32_t id, std::int64_t base, std::uint64_t byt
 
 void Sidecar::begin_rewrite() {
   const std::lock_guard lock(mutex_);
+  write_pending();
   noted_.emplace();
 }
 
@@ -313,6 +333,7 @@ Result<void> Sidecar::rewrite(SidecarState& state) {
   const std::lock_guard turn(rewrite_mutex_);
   {
     const std::lock_guard lock(mutex_);
+    write_pending();
     if (!noted_) noted_.emplace();
     // Who writes under an id goes on doing so: it means the same log in the new file.
     for (auto& [name, note] : state.logs) {
@@ -397,6 +418,7 @@ Result<bool> Sidecar::take_place(Draft& draft) {
   rewritten_size_ = draft.rewritten;
   silent_ = missed_ = false;
   noted_.reset();
+  pending_.reset();  // it was among the notes
   return true;
 }
 

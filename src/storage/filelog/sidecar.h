@@ -105,7 +105,8 @@ struct RoundFile {
 // The file, open for appending. Thread-safe; nobody who notes something waits for a sync that
 // another waits for. A lower bound that finds no room is left out. After a failed sync, a write
 // that failed half-way, or a fact without a Result that found no room, nothing more is said until
-// rewrite() succeeds.
+// rewrite() succeeds. What a sync round tells waits in memory for write_noted(), or for the next
+// note of another kind, whichever comes first: a round over a thousand logs is one write.
 class Sidecar {
  public:
   // Reads what is there (a missing or torn file is not an error) and opens it for appending. On a
@@ -116,6 +117,7 @@ class Sidecar {
   std::uint32_t begin_log(const std::string& name, const Uuid& topic);
   void end_log(std::uint32_t id);
   void round(std::uint32_t id, LogPosition durable, const std::vector<RoundFile>& files);
+  void write_noted();
   void sealed(std::uint32_t id, std::int64_t base, const FileIdentity& identity);
   void files_dropped(std::uint32_t id, std::int64_t below_base);
   void recovery_point(std::uint32_t id, const RecoveryPoint& point);
@@ -160,7 +162,8 @@ class Sidecar {
 
   Sidecar(fs::FileSystem& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
   bool append(std::uint8_t type, ByteView payload);
-  bool write_record(std::uint8_t type, ByteView payload);
+  bool write_frames(const SidecarFrames& frames, bool silenced_by_failure);
+  void write_pending();
   Result<void> append_synced(std::uint8_t type, ByteView payload);
   bool begin_file();
   void keep_points(SidecarState& state) const;
@@ -186,6 +189,7 @@ class Sidecar {
   std::uint32_t next_id_ = 1;
   bool silent_ = false;
   bool missed_ = false;                     // a lower bound was left out
+  std::optional<SidecarFrames> pending_;    // not in the file yet, to be written at size_
   std::optional<std::vector<Note>> noted_;  // since a rewrite was begun
 };
 

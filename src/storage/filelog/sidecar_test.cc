@@ -40,6 +40,12 @@ RoundFile round_file(std::uint64_t bytes, std::uint32_t first_block, std::size_t
   return file;
 }
 
+void write_round(Sidecar& sidecar, std::uint32_t id, LogPosition durable,
+                 const std::vector<RoundFile>& files) {
+  sidecar.round(id, durable, files);
+  sidecar.write_noted();
+}
+
 TEST(Sidecar, says_again_what_it_was_told) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
@@ -48,8 +54,8 @@ TEST(Sidecar, says_again_what_it_was_told) {
   LogConfig config;
   config.retention_ms = 5;
   first.sidecar->config(id, config);
-  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
-  first.sidecar->round(id, LogPosition(30), {round_file(70'000, 0, 1)});
+  write_round(*first.sidecar, id, LogPosition(10), {round_file(100, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(30), {round_file(70'000, 0, 1)});
   RecoveryPoint point;
   point.offset = 30;
   point.epochs = {{LeaderEpoch(0), LogPosition(0)}, {LeaderEpoch(2), LogPosition(9)}};
@@ -70,9 +76,9 @@ TEST(Sidecar, ends_where_a_record_is_torn) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
-  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(10), {round_file(100, 0, 0)});
   const auto good = fs.info(path)->size;
-  first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(20), {round_file(200, 0, 0)});
   const auto whole = *fs::read_file(fs, path, 1 << 20);
   for (std::size_t size = good; size < whole.size(); ++size) {
     SidecarState state;
@@ -86,13 +92,13 @@ TEST(Sidecar, a_record_that_does_not_read_is_stepped_over) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
-  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(10), {round_file(100, 0, 0)});
   const auto from = fs.info(path)->size;
-  first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(20), {round_file(200, 0, 0)});
   const auto to = fs.info(path)->size;
   ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(7), LogPosition(15)}));
   ASSERT_TRUE(first.sidecar->queue_synced({"t", 0}, {}));
-  first.sidecar->round(id, LogPosition(15), {});
+  write_round(*first.sidecar, id, LogPosition(15), {});
   const auto whole = *fs::read_file(fs, path, 1 << 20);
   for (std::size_t at = from; at < to; ++at) {
     auto bytes = whole;
@@ -137,7 +143,7 @@ TEST(Sidecar, no_single_flipped_bit_loses_a_fact) {
     if (!clean) {
       const std::uint32_t id = state.logs["t-0"].id;
       ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(5), LogPosition(60)}));
-      first.sidecar->round(id, LogPosition(70), {round_file(200, 0, 0)});
+      write_round(*first.sidecar, id, LogPosition(70), {round_file(200, 0, 0)});
       QueueNote queue;
       queue.start = 66;
       ASSERT_TRUE(first.sidecar->queue_synced({"t", 0}, queue));
@@ -178,7 +184,7 @@ TEST(Sidecar, facts_that_are_lost_leave_nothing_that_they_may_have_changed) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
-  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(10), {round_file(100, 0, 0)});
   first.sidecar->recovery_point(id, {});
   ASSERT_TRUE(first.sidecar->epoch_start(id, {LeaderEpoch(1), LogPosition(0)}));
   const auto from = fs.info(path)->size;
@@ -197,7 +203,7 @@ TEST(Sidecar, facts_that_are_lost_leave_nothing_that_they_may_have_changed) {
   EXPECT_FALSE(decoded(bytes).logs.at("t-0").epochs_lost)
       << "a power cut may leave that of what no sync has covered";
   first.sidecar->covered(first.sidecar->extent());
-  first.sidecar->round(id, LogPosition(12), {});
+  write_round(*first.sidecar, id, LogPosition(12), {});
   bytes = *fs::read_file(fs, path, 1 << 20);
   std::copy(noise.begin(), noise.end(), bytes.begin() + static_cast<std::ptrdiff_t>(from));
   const SidecarState state = decoded(bytes);
@@ -261,7 +267,7 @@ TEST(Sidecar, who_notes_something_does_not_wait_for_a_sync) {
     std::atomic<bool> noted = false;
     std::thread append([&] {
       EXPECT_TRUE(sidecar->epoch_start(id, {LeaderEpoch(epoch), LogPosition(epoch)}));
-      sidecar->round(id, LogPosition(epoch), {});
+      write_round(*sidecar, id, LogPosition(epoch), {});
       noted = true;
     });
     for (int i = 0; i < 3000 && !noted; ++i) {
@@ -303,7 +309,7 @@ TEST(Sidecar, written_anew_keeps_the_points_of_logs_that_have_none_at_that_momen
   for (const char* name : {"busy-0", "cut-0", "idle-0"}) {
     LogNote& note = state.logs[name];
     note.id = first.sidecar->begin_log(name, Uuid{});
-    first.sidecar->round(note.id, LogPosition(10), {round_file(100, 0, 0)});
+    write_round(*first.sidecar, note.id, LogPosition(10), {round_file(100, 0, 0)});
     note.durable = LogPosition(10);
     note.files[0].inode = 7;
     RecoveryPoint point;
@@ -344,12 +350,66 @@ TEST(Sidecar, a_record_of_a_later_version_changes_nothing_and_ends_a_clean_stop)
   EXPECT_FALSE(decoder.apply(sidecar_type::clean_stop, as_bytes("more")));
 }
 
+TEST(Sidecar, what_a_round_tells_of_many_logs_is_one_write) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  std::vector<std::uint32_t> ids;
+  for (int i = 0; i < 50; ++i) {
+    ids.push_back(first.sidecar->begin_log("t-" + std::to_string(i), Uuid{}));
+  }
+  const std::uint64_t before = fs.steps();
+  for (const std::uint32_t id : ids) {
+    first.sidecar->round(id, LogPosition(id + 10), {round_file(100, 0, 0)});
+  }
+  EXPECT_EQ(fs.steps(), before) << "they wait";
+  first.sidecar->write_noted();
+  EXPECT_EQ(fs.steps(), before + 1);
+  first.sidecar->write_noted();
+  EXPECT_EQ(fs.steps(), before + 1) << "nothing is left";
+  const Opened again = open(fs);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(again.state.logs.at("t-" + std::to_string(i)).durable, LogPosition(ids[i] + 10));
+  }
+}
+
+TEST(Sidecar, what_waits_comes_before_whatever_is_noted_after_it) {
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  ASSERT_TRUE(first.sidecar->cut(id, 0, 50, LogPosition(4)));
+  EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(4)) << "the cut takes it back";
+  first.sidecar->round(id, LogPosition(12), {});
+  first.sidecar->clean_stop();
+  const Opened again = open(fs);
+  EXPECT_EQ(again.state.logs.at("t-0").durable, LogPosition(12));
+  EXPECT_TRUE(again.state.clean);
+}
+
+TEST(Sidecar, what_waits_when_the_file_is_written_anew_is_in_the_new_one) {
+  for (const bool begun : {false, true}) {
+    fs::SimFileSystem fs;
+    Opened first = open(fs);
+    SidecarState truth;
+    truth.logs["t-0"].id = first.sidecar->begin_log("t-0", Uuid{});
+    if (begun) first.sidecar->begin_rewrite();
+    first.sidecar->round(truth.logs["t-0"].id, LogPosition(10), {round_file(100, 0, 0)});
+    if (!begun) truth.logs["t-0"].durable = LogPosition(10);
+    ASSERT_TRUE(first.sidecar->rewrite(truth));
+    EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(10)) << begun;
+    first.sidecar->write_noted();
+    write_round(*first.sidecar, truth.logs["t-0"].id, LogPosition(20), {});
+    EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(20)) << begun;
+    EXPECT_TRUE(open(fs).state.damage.empty()) << begun;
+  }
+}
+
 TEST(Sidecar, leaves_out_what_a_full_disk_has_no_room_for_and_refuses_facts) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
   fs.fail_step(fs.steps() + 1, fs::Fault::short_write);
-  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(10), {round_file(100, 0, 0)});
   EXPECT_TRUE(first.sidecar->wants_rewrite());
   EXPECT_FALSE(first.sidecar->silent());
   EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(0));
@@ -357,7 +417,7 @@ TEST(Sidecar, leaves_out_what_a_full_disk_has_no_room_for_and_refuses_facts) {
   const auto refused = first.sidecar->epoch_start(id, {LeaderEpoch(1), LogPosition(12)});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::no_space);
-  first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(20), {round_file(200, 0, 0)});
   const auto there = open(fs);
   EXPECT_EQ(there.state.logs.at("t-0").durable, LogPosition(20));
   EXPECT_TRUE(there.state.logs.at("t-0").epochs.empty());
@@ -365,7 +425,7 @@ TEST(Sidecar, leaves_out_what_a_full_disk_has_no_room_for_and_refuses_facts) {
   truth.logs["t-0"].durable = LogPosition(20);
   ASSERT_TRUE(first.sidecar->rewrite(truth));
   EXPECT_FALSE(first.sidecar->wants_rewrite());
-  first.sidecar->round(truth.logs["t-0"].id, LogPosition(30), {});
+  write_round(*first.sidecar, truth.logs["t-0"].id, LogPosition(30), {});
   EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(30));
 }
 
@@ -384,9 +444,9 @@ TEST(Sidecar, falls_silent_when_a_write_fails_half_way_until_it_is_rewritten) {
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
   fs.fail_step(fs.steps() + 1, fs::Fault::eio);
-  first.sidecar->round(id, LogPosition(10), {});
+  write_round(*first.sidecar, id, LogPosition(10), {});
   EXPECT_TRUE(first.sidecar->silent());
-  first.sidecar->round(id, LogPosition(20), {});
+  write_round(*first.sidecar, id, LogPosition(20), {});
   EXPECT_EQ(open(fs).state.logs.at("t-0").durable, LogPosition(0));
   SidecarState truth;
   ASSERT_TRUE(first.sidecar->rewrite(truth));
@@ -397,7 +457,7 @@ TEST(Sidecar, the_last_two_marks_are_kept_and_a_cut_takes_promises_back) {
   fs::SimFileSystem fs;
   Opened first = open(fs);
   const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
-  first.sidecar->round(id, LogPosition(10), {round_file(100, 0, 0)});
+  write_round(*first.sidecar, id, LogPosition(10), {round_file(100, 0, 0)});
   for (std::uint64_t inode = 1; inode <= 3; ++inode) {
     ASSERT_TRUE(first.sidecar->mark({0, inode, 0}));
   }

@@ -113,6 +113,7 @@ TEST_F(RocketmqFactsTest, a_fact_is_kept_when_the_sidecar_is_being_written_anew)
   for (const fs::FilePtr& file : (*dirty)->files) ASSERT_TRUE(file->sync());
   disk->fail_step(disk->steps() + 1, fs::Fault::no_space);
   store->shared_log()->settled(**dirty, true);
+  store->shared_log()->write_noted();
   ASSERT_TRUE(store->shared_log()->wants_checkpoint());
   held.hold();
   std::thread rewriting([&] { EXPECT_TRUE(store->checkpoint()); });

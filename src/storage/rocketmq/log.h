@@ -59,6 +59,7 @@ class SharedLog final : public Log, public std::enable_shared_from_this<SharedLo
   Result<void> write_staged() override;
   Result<std::optional<DirtyLog>> dirty() override;
   void settled(const DirtyLog& done, bool synced) override;
+  void write_noted() override { sidecar_->write_noted(); }
   Result<void> truncate(LogPosition end) override;
   Result<LogChunk> read_chunk(LogPosition from, std::size_t bytes_max) const override;
   // Queues go on at the offsets that the messages bring with them. invalid: a message at or below

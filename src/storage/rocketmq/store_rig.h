@@ -94,6 +94,7 @@ class StoreRig {
     for (const fs::FilePtr& file : (*dirty)->files) ASSERT_TRUE(file->sync());
     for (const std::string& path : (*dirty)->directories) ASSERT_TRUE(disk->sync_directory(path));
     log->settled(**dirty, true);
+    log->write_noted();
   }
 
   static Strings bodies(const std::vector<Batch>& batches) {

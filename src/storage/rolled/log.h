@@ -107,6 +107,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   Result<void> write_staged() override;
   Result<std::optional<DirtyLog>> dirty() override;
   void settled(const DirtyLog& done, bool synced) override;
+  void write_noted() override;
   Result<void> truncate(LogPosition end) override;
   Result<LogChunk> read_chunk(LogPosition from, std::size_t bytes_max) const override;
   Result<LogPosition> append_chunk(const LogChunk& chunk) override;

@@ -172,6 +172,8 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
   if (round.point) context_.sidecar->recovery_point(sidecar_id_, *round.point);
 }
 
+void RolledLog::write_noted() { context_.sidecar->write_noted(); }
+
 // A failed sync covered every name in the directory, those of new segments too: final for the log.
 Result<void> RolledLog::directory_synced(Result<void> outcome) {
   if (!outcome) {

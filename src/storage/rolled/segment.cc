@@ -61,11 +61,14 @@ DataSegment::DataSegment(SegmentContext context, std::string path, std::int64_t 
 Result<fs::FilePtr> DataSegment::data() const { return context_.files.open(path_); }
 
 Result<fs::FilePtr> DataSegment::writable() const {
-  return held != nullptr ? Result<fs::FilePtr>(held) : data();
+  if (held != nullptr) return held;
+  if (fs::FilePtr open = held_before.lock()) return open;
+  return data();
 }
 
 void DataSegment::let_go() {
   held = nullptr;
+  held_before.reset();
   context_.files.forget(path_);
 }
 
@@ -108,7 +111,7 @@ void DataSegment::round_done(const RoundFile& file) {
   fresh = false;
   if (size == file.durable_bytes) {
     dirty = false;
-    held = nullptr;
+    held_before = std::exchange(held, nullptr);
   }
 }
 

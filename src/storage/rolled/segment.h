@@ -175,6 +175,9 @@ class DataSegment {
   bool dirty = false;  // written since the last sync round
   bool fresh = false;  // its names are not synced yet
   fs::FilePtr held;    // keeps a dirty file open until its sync
+  // The file held last. Which file the cache closes first is decided without these uses: one that
+  // is written all the time is opened again once in a while.
+  std::weak_ptr<fs::File> held_before;
   std::uint64_t inode = 0;
   Timestamp max_timestamp = no_timestamp;    // running; active segment only
   std::int64_t max_timestamp_offset = -1;    // last offset of the frame that has it

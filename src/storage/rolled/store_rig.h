@@ -71,6 +71,7 @@ class RolledRig {
       if (synced) synced = disk->sync_directory(directory);
     }
     log.settled(*dirty, synced.has_value());
+    log.write_noted();
     return synced;
   }
 

@@ -74,6 +74,7 @@ Result<void> sync_all(fs::SimFileSystem& disk, Log& log) {
   for (const fs::FilePtr& file : dirty->files) POLYLOG_TRY(file->sync());
   for (const std::string& path : dirty->directories) POLYLOG_TRY(disk.sync_directory(path));
   log.settled(*dirty, true);
+  log.write_noted();
   return {};
 }
 
