@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "broker/broker_impl.h"
+#include "broker/turn_writes.h"
 
 namespace polylog::broker {
 
@@ -18,6 +19,10 @@ namespace {
 constexpr std::int64_t retry_ms = 1000;
 constexpr std::int64_t producer_ids_per_block = 1000;
 constexpr std::int64_t write_report_interval_ns = 1'000'000'000;
+// From here on the writes of a turn take longer than it takes to wake a thread for half of them.
+constexpr std::size_t shared_writes_min = 32;
+// So many logs go to a sync round at once, while the rest of the turn is written.
+constexpr std::size_t submitted_together = 64;
 
 }  // namespace
 
@@ -81,18 +86,46 @@ void Broker::Impl::end_of_turn() {
   turn_posted = false;
   std::vector<std::shared_ptr<LogState>> logs;
   logs.swap(staged_logs);
-  for (const auto& state : logs) write(*state, not_written);
+  if (logs.size() < shared_writes_min) {
+    for (const auto& state : logs) write(*state, not_written);
+  } else {
+    write_shared(logs, not_written);
+  }
   logs.clear();
   if (staged_logs.empty()) staged_logs.swap(logs);  // keeps the capacity
   advance_points();
 }
 
+// With a thread of the pool. Nobody stages anything meanwhile: the reactor is here.
+void Broker::Impl::write_shared(const std::vector<std::shared_ptr<LogState>>& states_written,
+                                const Error& cause) {
+  std::vector<std::shared_ptr<storage::Log>> logs;
+  logs.reserve(states_written.size());
+  for (const auto& state : states_written) logs.push_back(state->log);
+  const auto writes = std::make_shared<TurnWrites>(std::move(logs));
+  // A pool that has no thread for it helps late or not at all.
+  static_cast<void>(broker.pool_.submit([writes] { writes->help(); }, {}));
+  std::vector<std::shared_ptr<storage::Log>> to_sync;
+  for (std::size_t i = 0; i < states_written.size(); ++i) {
+    LogState& state = *states_written[i];
+    if (wrote(state, writes->outcome(i), cause) && !state.failed) to_sync.push_back(state.log);
+    const bool last = i + 1 == states_written.size();
+    if (durability && (to_sync.size() >= submitted_together || (last && !to_sync.empty()))) {
+      durability->submit(std::exchange(to_sync, {}));
+    }
+  }
+}
+
 // `cause` is an append's error that may have dropped what was staged before it.
 void Broker::Impl::write(LogState& state, const Error& cause) {
+  if (wrote(state, state.log->write_staged(), cause)) submit(state);
+}
+
+// True when the log is to be synced now.
+bool Broker::Impl::wrote(LogState& state, const Result<void>& written, const Error& cause) {
   state.staged = false;
   const bool sync = std::exchange(state.sync_wanted, false);
   const std::int64_t interval_ms = std::exchange(state.flush_interval_ms, 0);
-  const Result<void> written = state.log->write_staged();
   if (!written) {
     // A roll may have written some of it before; who shares the log is told of that much.
     const std::int64_t rolled = state.shared ? state.log->end().value() : 0;
@@ -102,18 +135,15 @@ void Broker::Impl::write(LogState& state, const Error& cause) {
     }
     write_failed(state, written.error());
     state.pass_written();
-    return;
+    return false;
   }
   const LogPosition end = state.log->end();
   state.written.advance(end.value());
   if (end < state.staged_end) write_failed(state, cause);
-  if (sync) {
-    submit(state);
-  } else if (interval_ms > 0) {
-    flush_within(state, interval_ms);
-  }
+  if (!sync && interval_ms > 0) flush_within(state, interval_ms);
   state.pass_written();
   for (Partition* partition : state.partitions) partition->wrote();
+  return sync;
 }
 
 // The engine has cut the file back to what was written before, so a full disk or a failed write

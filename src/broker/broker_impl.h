@@ -115,6 +115,9 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
   void staged(LogState& state);
   void end_of_turn();
   void write(LogState& state, const Error& cause);
+  void write_shared(const std::vector<std::shared_ptr<LogState>>& states_written,
+                    const Error& cause);
+  bool wrote(LogState& state, const Result<void>& written, const Error& cause);
   void write_failed(LogState& state, const Error& error);
   void submit(LogState& state);
   void flush_within(LogState& state, std::int64_t interval_ms);

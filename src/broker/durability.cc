@@ -82,6 +82,10 @@ class Submissions {
     if (known_.insert(log.get()).second) logs_.push_back(std::move(log));
     return next_round_;
   }
+  std::uint64_t add(Logs logs) {
+    for (std::shared_ptr<storage::Log>& log : logs) add(std::move(log));
+    return next_round_;
+  }
   bool empty() const { return logs_.empty(); }
   std::pair<std::uint64_t, Logs> take() {
     known_.clear();
@@ -116,17 +120,8 @@ class ThreadedDurability final : public Durability {
     thread_.join();
   }
 
-  std::uint64_t submit(std::shared_ptr<storage::Log> log) override {
-    std::uint64_t round = 0;
-    bool wake = false;
-    {
-      const std::lock_guard lock(mutex_);
-      wake = !busy_ && submissions_.empty();
-      round = submissions_.add(std::move(log));
-    }
-    if (wake) changed_.notify_all();
-    return round;
-  }
+  std::uint64_t submit(std::shared_ptr<storage::Log> log) override { return take(std::move(log)); }
+  std::uint64_t submit(Logs logs) override { return take(std::move(logs)); }
 
   void drain() override {
     std::unique_lock lock(mutex_);
@@ -134,6 +129,19 @@ class ThreadedDurability final : public Durability {
   }
 
  private:
+  template <typename Submitted>
+  std::uint64_t take(Submitted submitted) {
+    std::uint64_t round = 0;
+    bool wake = false;
+    {
+      const std::lock_guard lock(mutex_);
+      wake = !busy_ && submissions_.empty();
+      round = submissions_.add(std::move(submitted));
+    }
+    if (wake) changed_.notify_all();
+    return round;
+  }
+
   void loop() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -226,6 +234,10 @@ SimulatedDurability::~SimulatedDurability() = default;
 
 std::uint64_t SimulatedDurability::submit(std::shared_ptr<storage::Log> log) {
   return impl_->submissions.add(std::move(log));
+}
+
+std::uint64_t SimulatedDurability::submit(Logs logs) {
+  return impl_->submissions.add(std::move(logs));
 }
 
 void SimulatedDurability::drain() {

@@ -38,6 +38,8 @@ class Durability {
   // Any thread. Submitting a log twice before its round begins is one submission. Returns the
   // number of the round that will cover it: that round begins after this call.
   virtual std::uint64_t submit(std::shared_ptr<storage::Log> log) = 0;
+  // Many for one round.
+  virtual std::uint64_t submit(std::vector<std::shared_ptr<storage::Log>> logs) = 0;
   // Runs rounds until nothing submitted is left, then returns (clean stop).
   virtual void drain() = 0;
 };
@@ -70,6 +72,7 @@ class SimulatedDurability final : public Durability {
                       Completion completion);
   ~SimulatedDurability() override;
   std::uint64_t submit(std::shared_ptr<storage::Log> log) override;
+  std::uint64_t submit(std::vector<std::shared_ptr<storage::Log>> logs) override;
   void drain() override;
   bool run_round();  // false when nothing was submitted
 

@@ -113,6 +113,29 @@ TEST_F(PartitionTest, one_sync_round_answers_all_that_piled_up) {
   EXPECT_TRUE(second.done());
 }
 
+TEST_F(PartitionTest, a_turn_over_many_logs_writes_each_once_and_an_error_costs_its_own_log) {
+  constexpr std::int32_t count = 300;
+  world.make("many", {}, count);
+  std::vector<Pending<Result<void>>> answers;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const auto one = world.broker().find("many", i);
+    const Result<Appended> appended = one->append(batch_of(2));
+    ASSERT_TRUE(appended);
+    if (i % 5 == 0) world.log_of({"many", i}).write_error = Errc::no_space;
+    answers.push_back(world.start(one->acknowledged(*appended, Acks::all, forever)));
+  }
+  world.sync_round();
+  for (std::int32_t i = 0; i < count; ++i) {
+    const FakeLog& log = world.log_of({"many", i});
+    EXPECT_EQ(log.writes, 1) << i;
+    const bool failed = i % 5 == 0;
+    EXPECT_EQ(log.written, LogPosition(failed ? 0 : 2)) << i;
+    EXPECT_EQ(log.durable, log.written) << "one round covers them all: " << i;
+    const Result<void> answer = answers[static_cast<std::size_t>(i)].get();
+    EXPECT_EQ(answer.has_value(), !failed) << i;
+  }
+}
+
 TEST_F(PartitionTest, a_duplicate_waits_for_its_original) {
   const Appended original = append(batch_of(2, 9));
   const Appended again = append(batch_of(2, 9));
