@@ -83,6 +83,7 @@ class Submissions {
     return next_round_;
   }
   std::uint64_t add(Logs logs) {
+    known_.reserve(known_.size() + logs.size());
     for (std::shared_ptr<storage::Log>& log : logs) add(std::move(log));
     return next_round_;
   }

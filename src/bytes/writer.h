@@ -38,6 +38,7 @@ struct Chain {
 // Appends typed values, big-endian unless named otherwise. Large slices are spliced, not copied.
 class ByteWriter {
  public:
+  void reserve(std::size_t own_bytes) { out_.bytes.reserve(own_bytes); }
   template <std::integral T>
   void big(T value) {
     const std::size_t at = grow(sizeof(T));

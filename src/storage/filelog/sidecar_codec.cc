@@ -79,6 +79,9 @@ std::vector<std::uint8_t> encode_end_log(std::uint32_t id) {
 std::vector<std::uint8_t> encode_round(std::uint32_t id, LogPosition durable,
                                        const std::vector<RoundFile>& files) {
   ByteWriter writer;
+  std::size_t bytes = 16;
+  for (const RoundFile& file : files) bytes += 40 + 8 * file.blocks.size();
+  writer.reserve(bytes);
   writer.u32(id);
   writer.i64(durable.value());
   writer.u32(static_cast<std::uint32_t>(files.size()));

@@ -51,19 +51,18 @@ void SidecarFrames::add(std::uint8_t type, ByteView payload) {
   for (std::size_t copy = 0; copy < sidecar_copies(type); ++copy) {
     const std::uint64_t position = end();
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-    ByteWriter body;
-    body.u32(facts_);
-    body.u32(static_cast<std::uint32_t>(std::min(position - std::min(position, durable_), most)));
-    body.u8(type);
-    body.bytes(payload);
-    const std::vector<std::uint8_t> from_facts = body.take_bytes();
-    ByteWriter writer;
-    writer.bytes(record_magic);
-    writer.u32(length);
-    writer.u32(record_crc(position, length, from_facts));
-    writer.bytes(from_facts);
-    const std::vector<std::uint8_t> whole = writer.take_bytes();
-    bytes_.insert(bytes_.end(), whole.begin(), whole.end());
+    writer_.bytes(record_magic);
+    writer_.u32(length);
+    const std::size_t crc_at = writer_.size();
+    writer_.u32(0);
+    const std::size_t facts_at = writer_.size();
+    writer_.u32(facts_);
+    writer_.u32(
+        static_cast<std::uint32_t>(std::min(position - std::min(position, durable_), most)));
+    writer_.u8(type);
+    writer_.bytes(payload);
+    const ByteView from_facts = bytes().subspan(facts_at);
+    writer_.patch_i32(crc_at, static_cast<std::int32_t>(record_crc(position, length, from_facts)));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bytes/slice.h"
+#include "bytes/writer.h"
 
 // How records lie in a sidecar file (docs/formats/sidecar.md): framed so that one that does not
 // read costs itself alone. What a record says is sidecar_codec.h's.
@@ -39,15 +40,15 @@ class SidecarFrames {
 
   void add(std::uint8_t type, ByteView payload);
 
-  std::uint64_t end() const { return position_ + bytes_.size(); }
+  std::uint64_t end() const { return position_ + writer_.size(); }
   std::uint32_t facts() const { return facts_; }
-  ByteView bytes() const { return bytes_; }
+  ByteView bytes() const { return writer_.own_bytes(); }
 
  private:
   const std::uint64_t position_;
   std::uint32_t facts_;
   const std::uint64_t durable_;
-  std::vector<std::uint8_t> bytes_;
+  ByteWriter writer_;
 };
 
 // The head of a file whose first `durable` bytes are on the disk before it gets its name.
