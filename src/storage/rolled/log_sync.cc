@@ -397,8 +397,7 @@ LogNote RolledLog::note() const {
   for (const auto& segment : segments_) {
     if (auto file = segment->note(closed_)) note.files.emplace(segment->number, std::move(*file));
   }
-  if (closed_ ||
-      (durable_end_ == written_end_ && !active().has_unsaved_entries() && !active().dirty)) {
+  if (closed_ || (all_durable() && !active().has_unsaved_entries())) {
     note.recovery = capture_point();
   }
   return note;

@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "storage/kafka/store_rig.h"
+#include "storage/rolled/points_rig.h"
+
+// What a start counts on behind a recovery point: index files, sealed segments, producers.
+namespace polylog::storage::kafka {
+namespace {
+
+using Mode = fs::CrashChoice::Mode;
+
+constexpr std::int64_t first_time = 1000;
+const std::string directory = "/data/kafka/t-0/";
+
+class PointsRig : public StoreRig {
+ public:
+  // One record at each offset, each with a time of its own.
+  void append_timed(int from, int to) {
+    for (int i = from; i < to; ++i) {
+      ASSERT_TRUE(append(*log(), make_batch({"value-" + std::to_string(i)}, {}, {first_time + i})));
+    }
+  }
+
+  // An index that ends too early makes a lookup pass over records.
+  void expect_found_by_time(int from, int to) {
+    for (int i = from; i < to; ++i) {
+      const auto found = log()->offset_for_time(Timestamp(first_time + i));
+      ASSERT_TRUE(found) << found.error().to_string();
+      ASSERT_TRUE(*found) << i;
+      EXPECT_EQ((*found)->offset, Offset(i));
+    }
+  }
+
+  static std::vector<std::string> sealed_files(const fs::FileSystem& on, const std::string& suffix) {
+    std::vector<std::string> names;
+    const auto all = *on.list(directory);
+    for (const std::string& name : all) {
+      if (name.ends_with(suffix)) names.push_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    if (!names.empty()) names.pop_back();  // the active segment's
+    return names;
+  }
+};
+
+TEST(KafkaPoints, no_point_passes_a_sealed_segment_whose_index_found_no_room) {
+  PointsRig rig;
+  rig.log_config.segment_bytes = 2000;
+  ASSERT_TRUE(rig.open());
+  rig.append_timed(0, 10);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.store->checkpoint());
+  int end = 10;
+  while (PointsRig::sealed_files(*rig.disk, ".log").empty()) {
+    rig.append_timed(end, end + 1);
+    ++end;
+  }
+  rig.disk->fail_path(".index", fs::Fault::no_space);
+  rig.disk->fail_path(".sidecar", fs::Fault::no_space);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  rig.disk->clear_faults();
+  ASSERT_TRUE(rig.store->checkpoint()) << "writes the sidecar anew: a note was left out";
+  ASSERT_TRUE(rig.kill());
+  rig.expect_found_by_time(0, end);
+  ASSERT_TRUE(rig.kill());
+  rig.expect_found_by_time(0, end);
+}
+
+}  // namespace
+}  // namespace polylog::storage::kafka
