@@ -90,6 +90,7 @@ Result<void> KafkaLog::save_indexes(const std::shared_ptr<DataSegment>& segment,
 }
 
 Result<void> KafkaLog::save_sealed_state(const Sealing& sealing, std::vector<fs::FilePtr>& files) {
+  if (sealing.state.empty()) return {};
   POLYLOG_ASSIGN(file, write_whole(context_.fs, snapshot_path(sealing.end), sealing.state));
   files.push_back(std::move(file));
   return {};

@@ -68,5 +68,40 @@ TEST(KafkaPoints, no_point_passes_a_sealed_segment_whose_index_found_no_room) {
   rig.expect_found_by_time(0, end);
 }
 
+// The last batch of the file at `path` does not read any more, durable as it was.
+void damage_end(fs::SimFileSystem& disk, const std::string& path) {
+  const std::uint64_t size = disk.info(path)->size;
+  disk.corrupt(path, size - 5, std::vector<std::uint8_t>(5, 0xff));
+}
+
+TEST(KafkaPoints, the_index_of_a_segment_left_because_its_end_is_damaged_is_whole) {
+  for (const bool room : {true, false}) {
+    PointsRig rig;
+    ASSERT_TRUE(rig.open());
+    rig.append_timed(0, 10);
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    ASSERT_TRUE(rig.store->checkpoint());
+    rig.append_timed(10, 40);
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    damage_end(*rig.disk, directory + "00000000000000000000.log");
+    auto killed = rig.disk->crash_state({.mode = Mode::kill});
+    rig.store.reset();
+    rig.disk = std::move(killed);
+    if (!room) rig.fill();
+    ASSERT_TRUE(rig.open());
+    rig.disk->set_capacity(UINT64_MAX);
+    ASSERT_EQ(rig.log()->offsets().end, Offset(40));
+    rig.append_timed(40, 45);
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    ASSERT_TRUE(rig.store->checkpoint());
+    for (int start = 0; start < 3; ++start) {
+      SCOPED_TRACE("start " + std::to_string(start) + (room ? "" : " after one without room"));
+      rig.expect_found_by_time(0, 39);
+      rig.expect_found_by_time(40, 45);
+      ASSERT_TRUE(rig.kill());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace polylog::storage::kafka

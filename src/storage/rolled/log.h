@@ -153,7 +153,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   struct Sealing {
     std::shared_ptr<DataSegment> segment;
     std::int64_t end = 0;             // offset of what comes behind it
-    std::vector<std::uint8_t> state;  // sealed_state() at that moment
+    std::vector<std::uint8_t> state;  // sealed_state() at that moment; empty: not to be saved
   };
 
   // --- what a layout decides; the log's lock is held unless a line says otherwise ---

@@ -5,10 +5,19 @@
 #include <cstdint>
 #include <string>
 
+#include "storage/filelog/sidecar.h"
 #include "storage/rolled/store_rig.h"
 
 // Test only: how much a start reads, of the stores in each layout of rolled logs.
 namespace polylog::storage {
+
+inline SidecarState noted_in(fs::FileSystem& on, const std::string& sidecar_path) {
+  SidecarState state;
+  const auto bytes = fs::read_file(on, sidecar_path, 1 << 20);
+  EXPECT_TRUE(bytes) << bytes.error().to_string();
+  if (bytes) decode_sidecar(*bytes, state);
+  return state;
+}
 
 inline constexpr int point_logs = 16;
 inline constexpr int point_appends = 40;  // to each

@@ -409,6 +409,7 @@ Result<void> RolledRecovery::finish() {
     // Nothing is written behind bytes that don't read: the log goes on in a segment of its own.
     all.back()->close_index();
     all.back()->sealed = true;
+    save_indexes(*all.back());
     POLYLOG_ASSIGN(segment, log_.make_segment(end));
     all.push_back(std::move(segment));
   }
@@ -442,6 +443,10 @@ Result<void> RolledRecovery::finish() {
   DataSegment& last = *all.back();
   last.sealed = false;
   if (last.size > 0) POLYLOG_TRY(load_times(last));
+  // Those that found no room are the next rounds' to save, and until then no point passes them.
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    if (all[i]->has_unsaved_entries()) log_.sealing_.push_back({all[i], all[i + 1]->base, {}});
+  }
   // With them on the disk the sidecar gets a recovery point, and the next start need not read again
   // what this one has read.
   if (last.has_unsaved_entries()) save_indexes(last);
