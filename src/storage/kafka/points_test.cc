@@ -13,6 +13,7 @@ using Mode = fs::CrashChoice::Mode;
 
 constexpr std::int64_t first_time = 1000;
 const std::string directory = "/data/kafka/t-0/";
+const std::string sidecar_path = "/data/sidecar/kafka.sidecar";
 
 class PointsRig : public StoreRig {
  public:
@@ -99,6 +100,38 @@ TEST(KafkaPoints, the_index_of_a_segment_left_because_its_end_is_damaged_is_whol
       rig.expect_found_by_time(0, 39);
       rig.expect_found_by_time(40, 45);
       ASSERT_TRUE(rig.kill());
+    }
+  }
+}
+
+TEST(KafkaPoints, what_a_round_that_was_given_up_had_sealed_is_the_next_ones) {
+  PointsRig rig;
+  rig.log_config.segment_bytes = 600;
+  ASSERT_TRUE(rig.open());
+  rig.append_timed(0, 40);
+  const std::string metadata = directory + "partition.metadata";
+  const auto text = *fs::read_file(*rig.disk, metadata, 1000);
+  ASSERT_TRUE(rig.disk->remove(metadata));
+  const auto given_up = rig.sync(*rig.log());
+  ASSERT_FALSE(given_up);
+  EXPECT_EQ(given_up.error().code, Errc::would_block);
+  ASSERT_TRUE((*rig.disk->open(metadata, fs::OpenMode::create))->write(0, text));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+
+  const SidecarState state = noted_in(*rig.disk, sidecar_path);
+  const auto& files = state.logs.at("t-0").files;
+  ASSERT_GT(files.size(), 3U);
+  for (auto file = files.begin(); file != std::prev(files.end()); ++file) {
+    EXPECT_TRUE(file->second.sealed) << file->first;
+  }
+  const auto cut = rig.disk->crash_state({.mode = Mode::lose_all});
+  for (const char* const suffix : {".index", ".timeindex", ".snapshot"}) {
+    const auto names = PointsRig::sealed_files(*rig.disk, suffix);
+    ASSERT_GT(names.size(), 1U) << suffix;
+    for (const std::string& name : names) {
+      const auto there = cut->info(directory + name);
+      ASSERT_TRUE(there) << name;
+      EXPECT_EQ(there->size, rig.disk->info(directory + name)->size) << name;
     }
   }
 }

@@ -217,7 +217,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   const Uuid topic_;
   const std::string directory_;
 
-  std::mutex sync_mutex_;     // taken before mutex_
+  std::mutex sync_mutex_;     // taken before mutex_; guards saved_
   mutable std::mutex mutex_;  // guards everything below
   LogConfig config_;
   std::vector<std::shared_ptr<DataSegment>> segments_;  // by base offset; the last one is active
@@ -267,8 +267,8 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool all_durable() const;
   Result<bool> save_point();
   // Writes indexes and state of sealed segments; leaves for later what does not fit on disk.
-  void save_sealed(std::vector<fs::FilePtr>& files,
-                   std::vector<std::shared_ptr<DataSegment>>& sealed);
+  void save_sealed();
+  void forget_saved(const DataSegment& segment);  // it is gone, or sealed no more
   Result<void> capture_round(Round& round, DirtyLog& out);
   std::shared_ptr<DataSegment> after(const DataSegment& segment) const;
   LeaderEpoch epoch_at(std::int64_t offset) const;
@@ -288,6 +288,11 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   LeaderEpoch announced_before_ = no_epoch;  // by the runs before this one
   bool epochs_lost_ = false;                 // nothing is known of those before epochs_ begins
   std::vector<std::string> unsynced_;        // small files made with the partition
+  struct Saved {
+    std::shared_ptr<DataSegment> segment;
+    std::vector<fs::FilePtr> files;
+  };
+  std::vector<Saved> saved_;  // what was sealed since the last round that was captured
   std::map<std::uint64_t, Round> rounds_;
   std::uint64_t next_ticket_ = 1;
   bool unclean_ = false;

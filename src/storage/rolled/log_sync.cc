@@ -38,8 +38,7 @@ RecoveryPoint RolledLog::capture_point() const {
   return point;
 }
 
-void RolledLog::save_sealed(std::vector<fs::FilePtr>& files,
-                            std::vector<std::shared_ptr<DataSegment>>& sealed) {
+void RolledLog::save_sealed() {
   std::vector<Sealing> sealing;
   {
     const std::lock_guard lock(mutex_);
@@ -50,14 +49,17 @@ void RolledLog::save_sealed(std::vector<fs::FilePtr>& files,
     std::vector<fs::FilePtr> written;
     if (auto saved = save_indexes(item.segment, written); !saved) break;
     if (auto saved = save_sealed_state(item, written); !saved) break;
-    files.insert(files.end(), written.begin(), written.end());
-    sealed.push_back(item.segment);
+    saved_.push_back({item.segment, std::move(written)});
     ++done;
   }
   const std::lock_guard lock(mutex_);
   sealing_.erase(sealing_.begin(), sealing_.begin() + static_cast<std::ptrdiff_t>(done));
   // New names appeared beside the data.
   if (done > 0) directory_dirty_ = true;
+}
+
+void RolledLog::forget_saved(const DataSegment& segment) {
+  std::erase_if(saved_, [&](const Saved& item) { return item.segment.get() == &segment; });
 }
 
 Result<void> RolledLog::capture_round(Round& round, DirtyLog& out) {
@@ -74,6 +76,10 @@ Result<void> RolledLog::capture_round(Round& round, DirtyLog& out) {
     segment->held = std::move(file);
   }
   out.files.insert(out.files.end(), small.begin(), small.end());
+  for (Saved& item : std::exchange(saved_, {})) {
+    out.files.insert(out.files.end(), item.files.begin(), item.files.end());
+    round.sealed.push_back(std::move(item.segment));
+  }
   for (const auto& segment : segments_) {
     if (!segment->dirty) continue;
     if (segment->held != nullptr) out.files.push_back(segment->held);
@@ -98,7 +104,7 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
   }
   DirtyLog out;
   Round round;
-  save_sealed(out.files, round.sealed);
+  save_sealed();
   bool point = false, wanted = false;
   {
     const std::lock_guard lock(mutex_);
@@ -305,6 +311,7 @@ std::vector<std::shared_ptr<DataSegment>> RolledLog::drop_front(std::size_t coun
   std::erase_if(sealing_, [&](const Sealing& item) {
     return std::find(gone.begin(), gone.end(), item.segment) != gone.end();
   });
+  for (const auto& segment : gone) forget_saved(*segment);
   start_ = std::max(start_, segments_.front()->base);
   if (epochs_.truncate_start(LogPosition(start_))) epochs_changed();
   return gone;
@@ -359,9 +366,7 @@ std::vector<std::shared_ptr<DataSegment>> RolledLog::unsaved_segments() const {
 
 Result<void> RolledLog::close_files() {
   const std::lock_guard sync_lock(sync_mutex_);
-  std::vector<fs::FilePtr> files;
-  std::vector<std::shared_ptr<DataSegment>> sealed;
-  save_sealed(files, sealed);
+  save_sealed();
   std::shared_ptr<DataSegment> last;
   {
     const std::lock_guard lock(mutex_);
@@ -372,6 +377,7 @@ Result<void> RolledLog::close_files() {
     last = segments_.back();
     last->close_index();
   }
+  std::vector<fs::FilePtr> files;
   for (const auto& segment : unsaved_segments()) POLYLOG_TRY(save_indexes(segment, files));
   POLYLOG_TRY(save_indexes(last, files));
   POLYLOG_TRY(write_closing_state());

@@ -54,6 +54,7 @@ Result<void> RolledLog::cut_back(const std::shared_ptr<DataSegment>& segment,
     const std::shared_ptr<DataSegment> last = segments_.back();
     POLYLOG_TRY(last->remove_files());
     std::erase_if(sealing_, [&](const Sealing& item) { return item.segment == last; });
+    forget_saved(*last);
     segments_.pop_back();
   }
   directory_dirty_ = true;
@@ -67,6 +68,7 @@ Result<void> RolledLog::reload_active(const fs::FilePtr& file, std::uint64_t siz
   DataSegment& segment = active();
   segment.sealed = false;
   std::erase_if(sealing_, [&](const Sealing& item) { return item.segment.get() == &segment; });
+  forget_saved(segment);
   segment.size = size;
   segment.held = file;
   segment.dirty = true;

@@ -1,0 +1,38 @@
+#include <iterator>
+#include <string>
+
+#include "storage/rolled/points_rig.h"
+#include "storage/segment/store_rig.h"
+
+// What a start counts on behind a recovery point.
+namespace polylog::storage::segment {
+namespace {
+
+const std::string sidecar_path = "/data/sidecar/segment.sidecar";
+
+TEST(SegmentPoints, what_a_round_that_was_given_up_had_sealed_is_the_next_ones) {
+  StoreRig rig;
+  rig.log_config.segment_bytes = 600;
+  ASSERT_TRUE(rig.open());
+  const auto log = rig.log(), other = rig.log("t", 1);
+  ASSERT_TRUE(rig.sync(*log));
+  ASSERT_TRUE(log->log()->begin_epoch(LeaderEpoch(1)));
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(rig.append(*log, {"value-" + std::to_string(i)}));
+  rig.disk->fail_path(".sidecar", fs::Fault::eio);
+  ASSERT_FALSE(rig.sync(*other)) << "the sidecar falls silent";
+  rig.disk->fail_path(".sidecar", fs::Fault::no_space);
+  const auto given_up = rig.sync(*log);
+  ASSERT_FALSE(given_up);
+  EXPECT_EQ(given_up.error().code, Errc::no_space);
+  rig.disk->clear_faults();
+  ASSERT_TRUE(rig.sync(*log));
+  const SidecarState state = noted_in(*rig.disk, sidecar_path);
+  const auto& files = state.logs.at("t-0").files;
+  ASSERT_GT(files.size(), 2U);
+  for (auto file = files.begin(); file != std::prev(files.end()); ++file) {
+    EXPECT_TRUE(file->second.sealed) << file->first;
+  }
+}
+
+}  // namespace
+}  // namespace polylog::storage::segment
