@@ -268,9 +268,9 @@ void Sidecar::files_dropped(std::uint32_t id, std::int64_t below_base) {
   append(sidecar_type::files_dropped, encode_files_dropped(id, below_base));
 }
 
-void Sidecar::recovery_point(std::uint32_t id, const RecoveryPoint& point) {
+bool Sidecar::recovery_point(std::uint32_t id, const RecoveryPoint& point) {
   const std::lock_guard lock(mutex_);
-  append(sidecar_type::recovery_point, encode_recovery_point(id, point));
+  return append(sidecar_type::recovery_point, encode_recovery_point(id, point));
 }
 
 void Sidecar::config(std::uint32_t id, const LogConfig& config) {

@@ -120,7 +120,7 @@ class Sidecar {
   void write_noted();
   void sealed(std::uint32_t id, std::int64_t base, const FileIdentity& identity);
   void files_dropped(std::uint32_t id, std::int64_t below_base);
-  void recovery_point(std::uint32_t id, const RecoveryPoint& point);
+  bool recovery_point(std::uint32_t id, const RecoveryPoint& point);  // false: left out
   void config(std::uint32_t id, const LogConfig& config);
   void clean_stop();
 

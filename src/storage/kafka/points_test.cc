@@ -34,7 +34,8 @@ class PointsRig : public StoreRig {
     }
   }
 
-  static std::vector<std::string> sealed_files(const fs::FileSystem& on, const std::string& suffix) {
+  static std::vector<std::string> sealed_files(const fs::FileSystem& on,
+                                               const std::string& suffix) {
     std::vector<std::string> names;
     const auto all = *on.list(directory);
     for (const std::string& name : all) {
@@ -134,6 +135,10 @@ TEST(KafkaPoints, what_a_round_that_was_given_up_had_sealed_is_the_next_ones) {
       EXPECT_EQ(there->size, rig.disk->info(directory + name)->size) << name;
     }
   }
+}
+
+TEST(KafkaPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
+  check_that_what_a_start_reads_is_known<StoreRig>();
 }
 
 }  // namespace

@@ -305,7 +305,7 @@ Result<void> KafkaStore::write_sidecar(bool clean) {
   }
   POLYLOG_TRY(context_.sidecar->rewrite(state));
   for (const auto& log : all) {
-    log->use_note_id(state.logs[format::kafka::partition_directory_name(log->id())].id);
+    log->noted_anew(state.logs[format::kafka::partition_directory_name(log->id())]);
   }
   return {};
 }

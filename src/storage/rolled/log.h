@@ -138,7 +138,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   Result<void> close_files();
   LogNote note() const;
   void begin_note(const std::string& name);  // gives the log an id in the sidecar
-  void use_note_id(std::uint32_t id);
+  void noted_anew(const LogNote& note);      // the sidecar was rewritten with it
   void end_note();
 
  protected:
@@ -245,7 +245,6 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
     std::vector<std::pair<std::shared_ptr<DataSegment>, RoundFile>> files;
     std::vector<std::shared_ptr<DataSegment>> sealed;
     std::optional<RecoveryPoint> point;
-    std::uint64_t behind_point = 0;  // what a start need not read any more, thanks to the point
     Sidecar::Extent facts;
     bool root = false;
   };
@@ -266,6 +265,8 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   RecoveryPoint capture_point() const;
   bool all_durable() const;
   Result<bool> save_point();
+  void note_point(const RecoveryPoint& point);  // the lock is not held
+  std::uint64_t bytes_beyond(const RecoveryPoint& point) const;
   // Writes indexes and state of sealed segments; leaves for later what does not fit on disk.
   void save_sealed();
   void forget_saved(const DataSegment& segment);  // it is gone, or sealed no more
@@ -298,7 +299,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool unclean_ = false;
   bool root_dirty_ = false;  // the partition directory's own name
   bool want_point_ = false;
-  std::uint64_t beyond_point_ = 0;  // bytes written since the last point was captured
+  std::uint64_t beyond_point_ = 0;  // bytes beyond the last point that the sidecar was told of
 };
 
 }  // namespace polylog::storage

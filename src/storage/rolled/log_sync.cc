@@ -109,8 +109,11 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
   {
     const std::lock_guard lock(mutex_);
     wanted = want_point_ || beyond_point_ >= point_bytes;
-    point = wanted || active().fresh;
+    point = active().fresh;
   }
+  // Nothing is written for a point that the sidecar can't be told of.
+  wanted = wanted && !context_.sidecar->silent();
+  point = point || wanted;
   POLYLOG_TRY(prepare_round(out));
   // A recovery point counts index entries, so they reach their files before it is taken.
   std::shared_ptr<DataSegment> indexed;
@@ -138,7 +141,6 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
   if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
   if (wanted && indexed != nullptr && indexed == segments_.back() && sealing_.empty()) {
     round.point = capture_point();
-    round.behind_point = beyond_point_;
     want_point_ = false;
   }
   out.log = shared_from_this();
@@ -162,7 +164,6 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
       return;
     }
     durable_end_ = std::max(durable_end_, done.end.value());
-    beyond_point_ -= std::min(beyond_point_, round.behind_point);
     for (auto& [segment, file] : round.files) {
       segment->round_done(file);
       files.push_back(std::move(file));
@@ -175,7 +176,25 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
       context_.sidecar->sealed(sidecar_id_, segment->number, FileIdentity::of(*info));
     }
   }
-  if (round.point) context_.sidecar->recovery_point(sidecar_id_, *round.point);
+  if (round.point) note_point(*round.point);
+}
+
+// One that found no way into the sidecar leaves as much to be read as before.
+void RolledLog::note_point(const RecoveryPoint& point) {
+  if (!context_.sidecar->recovery_point(sidecar_id_, point)) return;
+  const std::lock_guard lock(mutex_);
+  beyond_point_ = bytes_beyond(point);
+}
+
+std::uint64_t RolledLog::bytes_beyond(const RecoveryPoint& point) const {
+  std::uint64_t bytes = 0;
+  for (auto each = segments_.rbegin(); each != segments_.rend(); ++each) {
+    const DataSegment& segment = **each;
+    if (segment.number < point.base) break;
+    bytes += segment.size;
+    if (segment.number == point.base) bytes -= std::min(segment.size, point.position);
+  }
+  return bytes;
 }
 
 void RolledLog::write_noted() { context_.sidecar->write_noted(); }
@@ -234,9 +253,8 @@ Result<bool> RolledLog::save_point() {
     want_point_ = segment != segments_.back() || !all_durable();
     if (want_point_) return false;
     point = capture_point();
-    beyond_point_ = 0;
   }
-  context_.sidecar->recovery_point(sidecar_id_, point);
+  note_point(point);
   return true;
 }
 
@@ -414,7 +432,12 @@ void RolledLog::begin_note(const std::string& name) {
   context_.sidecar->config(sidecar_id_, config_);
 }
 
-void RolledLog::use_note_id(std::uint32_t id) { sidecar_id_ = id; }
+void RolledLog::noted_anew(const LogNote& note) {
+  sidecar_id_ = note.id;
+  if (!note.recovery) return;
+  const std::lock_guard lock(mutex_);
+  beyond_point_ = std::min(beyond_point_, bytes_beyond(*note.recovery));
+}
 
 void RolledLog::end_note() {
   const std::lock_guard sync_lock(sync_mutex_);

@@ -83,6 +83,8 @@ Result<void> RolledLog::reload_active(const fs::FilePtr& file, std::uint64_t siz
   for (const auto& each : segments_) POLYLOG_TRY(replay(each));
   staged_end_ = written_end_ = end;
   durable_end_ = std::min(durable_end_, end);
+  // A start reads all of it, unless the last point lies before the cut.
+  beyond_point_ = bytes_beyond(RecoveryPoint{.base = segments_.front()->number});
   if (epochs_.truncate_end(LogPosition(end))) epochs_changed();
   epoch_ = epochs_.latest();
   return {};

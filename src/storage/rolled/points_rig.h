@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "storage/filelog/sidecar.h"
+#include "storage/rolled/log.h"
 #include "storage/rolled/store_rig.h"
 
 // Test only: how much a start reads, of the stores in each layout of rolled logs.
@@ -17,6 +19,10 @@ inline SidecarState noted_in(fs::FileSystem& on, const std::string& sidecar_path
   EXPECT_TRUE(bytes) << bytes.error().to_string();
   if (bytes) decode_sidecar(*bytes, state);
   return state;
+}
+
+inline std::uint64_t bytes_to_scan(PartitionLog& log) {
+  return dynamic_cast<RolledLog&>(log).bytes_to_scan();
 }
 
 inline constexpr int point_logs = 16;
@@ -96,6 +102,59 @@ void check_that_a_round_brings_a_point_after_16_mib() {
   ASSERT_TRUE(rig.store->advance_points().empty());
   ASSERT_TRUE(rig.kill());
   EXPECT_LT(rig.recovery.bytes_scanned, 1000U);
+}
+
+// What a log says a start would read of it is what a start reads, whatever came in the way of its
+// points.
+template <typename Rig>
+void check_that_what_a_start_reads_is_known() {
+  const std::string value(1000, 'x');
+  enum class Way { silent, left_out, with_a_round, no_room_at_a_start, none };
+  for (const Way way :
+       {Way::silent, Way::left_out, Way::with_a_round, Way::no_room_at_a_start, Way::none}) {
+    SCOPED_TRACE(static_cast<int>(way));
+    Rig rig;
+    ASSERT_TRUE(rig.open());
+    const auto write = [&rig, &value](int records) {
+      for (int i = 0; i < records; ++i) ASSERT_TRUE(rig.append(*rig.log(), {value}));
+    };
+    write(10);
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    ASSERT_TRUE(rig.store->checkpoint());
+    write(20);
+    if (way == Way::with_a_round) {
+      ASSERT_TRUE(rig.store->checkpoint()) << "the round that covers them is to bring a point";
+    } else {
+      ASSERT_TRUE(rig.sync(*rig.log()));
+    }
+    if (way != Way::none) {
+      rig.disk->fail_path(".sidecar", way == Way::silent ? fs::Fault::eio : fs::Fault::no_space);
+    }
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    if (way == Way::no_room_at_a_start) {
+      auto killed = rig.disk->crash_state({.mode = fs::CrashChoice::Mode::kill});
+      rig.store.reset();
+      rig.disk = std::move(killed);
+      rig.fill();
+      ASSERT_TRUE(rig.open());
+    }
+    for (int i = 0; i < 2; ++i) static_cast<void>(rig.store->advance_points());
+    EXPECT_EQ(rig.store->checkpoint().has_value(), way == Way::none);
+    for (const bool mended : {false, true}) {
+      if (mended) {
+        rig.disk->clear_faults();
+        rig.disk->set_capacity(UINT64_MAX);
+        ASSERT_TRUE(rig.store->tend(rig.clock.now()));
+        ASSERT_TRUE(rig.store->checkpoint());
+        ASSERT_TRUE(rig.sync(*rig.log()));
+      }
+      Rig after;
+      after.disk = rig.disk->crash_state({.mode = fs::CrashChoice::Mode::kill});
+      ASSERT_TRUE(after.open());
+      EXPECT_EQ(bytes_to_scan(*rig.log()), after.recovery.bytes_scanned) << mended;
+      EXPECT_EQ(after.recovery.bytes_scanned == 0, mended || way == Way::none);
+    }
+  }
 }
 
 }  // namespace polylog::storage

@@ -24,6 +24,8 @@ Result<void> RolledRecovery::run() {
     POLYLOG_ASSIGN(start, start_without_point());
     point = start;
   }
+  began_.base = all[point->segment]->number;
+  began_.position = point->position;
   POLYLOG_TRY(scan_from(*point));
   return finish();
 }
@@ -450,6 +452,8 @@ Result<void> RolledRecovery::finish() {
   // With them on the disk the sidecar gets a recovery point, and the next start need not read again
   // what this one has read.
   if (last.has_unsaved_entries()) save_indexes(last);
+  // Until then the next start would begin where this one did.
+  log_.beyond_point_ = log_.bytes_beyond(began_);
   return {};
 }
 

@@ -123,6 +123,7 @@ class RolledRecovery {
 
   RolledLog& log_;
   const FrameFormat& format_;
+  RecoveryPoint began_;        // base and position: where the scan began
   std::int64_t next_ = 0;      // offset the next frame has at least
   EpochList epochs_on_file_;   // of the layout, before the recovery point's took their place
   FrameProof proof_;           // of frames in blocks that the sums don't vouch for

@@ -34,5 +34,9 @@ TEST(SegmentPoints, what_a_round_that_was_given_up_had_sealed_is_the_next_ones) 
   }
 }
 
+TEST(SegmentPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
+  check_that_what_a_start_reads_is_known<StoreRig>();
+}
+
 }  // namespace
 }  // namespace polylog::storage::segment

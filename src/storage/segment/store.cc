@@ -232,7 +232,7 @@ Result<void> SegmentStore::write_sidecar(bool clean) {
   POLYLOG_TRY(context_.sidecar->rewrite(state));
   for (const auto& log : logs()) {
     const auto note = state.logs.find(log->shard());
-    if (note != state.logs.end()) log->use_note_id(note->second.id);
+    if (note != state.logs.end()) log->noted_anew(note->second);
   }
   return {};
 }
