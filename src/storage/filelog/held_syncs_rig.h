@@ -12,7 +12,7 @@
 // Test only: a disk whose syncs of files wait until they are let go.
 namespace polylog::storage {
 
-class HeldSyncs final : public fs::FileSystem {
+class HeldSyncs : public fs::FileSystem {
  public:
   explicit HeldSyncs(fs::FileSystem& disk) : disk_(disk) {}
 

@@ -1,7 +1,12 @@
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
+#include "storage/filelog/held_syncs_rig.h"
 #include "storage/kafka/store_rig.h"
 #include "storage/rolled/points_rig.h"
 
@@ -139,6 +144,46 @@ TEST(KafkaPoints, what_a_round_that_was_given_up_had_sealed_is_the_next_ones) {
 
 TEST(KafkaPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
   check_that_what_a_start_reads_is_known<StoreRig>();
+}
+
+// Does something once, when somebody looks at a sealed file.
+class LookedAt final : public HeldSyncs {
+ public:
+  using HeldSyncs::HeldSyncs;
+  Result<fs::FileInfo> info(const std::string& path) const override {
+    if (path == directory + "00000000000000000000.log" && armed.exchange(false)) then();
+    return HeldSyncs::info(path);
+  }
+  mutable std::atomic<bool> armed = false;
+  std::function<void()> then;
+};
+
+// What a round made durable is noted while somebody cuts the log back.
+TEST(KafkaPoints, the_sidecar_never_hears_of_a_round_after_the_cut_that_took_its_records) {
+  StoreRig rig;
+  rig.log_config.segment_bytes = 600;
+  LookedAt disk(*rig.disk);
+  auto opened = KafkaStore::open(disk, rig.clock, rig.config);
+  ASSERT_TRUE(opened);
+  rig.store = std::move(opened->store);
+  const auto log = rig.log()->log();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(rig.append(*rig.log(), make_batch({"value"}, {ProducerId(1), 0, i, i})));
+  }
+  ASSERT_TRUE(rig.store->checkpoint()) << "the round is to bring a point";
+  std::future<Result<void>> cut;
+  disk.then = [&] {
+    cut = std::async(std::launch::async, [&] { return log->truncate(LogPosition(14)); });
+    cut.wait_for(std::chrono::milliseconds(200));
+  };
+  disk.armed = true;
+  ASSERT_TRUE(rig.sync(*log));
+  ASSERT_TRUE(cut.valid());
+  ASSERT_TRUE(cut.get());
+  const LogNote note = noted_in(*rig.disk, sidecar_path).logs.at("t-0");
+  EXPECT_EQ(note.durable, LogPosition(14));
+  EXPECT_FALSE(note.recovery) << "its producers have sent what is gone";
+  rig.store.reset();
 }
 
 }  // namespace

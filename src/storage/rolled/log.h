@@ -217,7 +217,9 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   const Uuid topic_;
   const std::string directory_;
 
-  std::mutex sync_mutex_;     // taken before mutex_; guards saved_
+  std::mutex sync_mutex_;  // taken before the next two; guards saved_
+  // Held from a change that the sidecar is told of until it is: it is told in the same order.
+  std::mutex notes_mutex_;    // taken before mutex_
   mutable std::mutex mutex_;  // guards everything below
   LogConfig config_;
   std::vector<std::shared_ptr<DataSegment>> segments_;  // by base offset; the last one is active
@@ -265,7 +267,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   RecoveryPoint capture_point() const;
   bool all_durable() const;
   Result<bool> save_point();
-  void note_point(const RecoveryPoint& point);  // the lock is not held
+  void note_point(const RecoveryPoint& point);  // notes_mutex_ is held, mutex_ is not
   std::uint64_t bytes_beyond(const RecoveryPoint& point) const;
   // Writes indexes and state of sealed segments; leaves for later what does not fit on disk.
   void save_sealed();

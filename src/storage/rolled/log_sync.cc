@@ -152,6 +152,7 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
 void RolledLog::settled(const DirtyLog& done, bool synced) {
   Round round;
   std::vector<RoundFile> files;
+  const std::lock_guard notes(notes_mutex_);
   {
     const std::lock_guard lock(mutex_);
     const auto found = rounds_.find(done.ticket);
@@ -248,6 +249,7 @@ Result<bool> RolledLog::save_point() {
   std::vector<fs::FilePtr> files;
   POLYLOG_TRY(save_indexes(segment, files));
   RecoveryPoint point;
+  const std::lock_guard notes(notes_mutex_);
   {
     const std::lock_guard lock(mutex_);
     want_point_ = segment != segments_.back() || !all_durable();
@@ -277,6 +279,7 @@ RetainedFile RolledLog::retained(std::size_t index, Timestamp now) const {
 }
 
 std::size_t RolledLog::plan_expiry(Offset visible, Timestamp now) {
+  const std::lock_guard notes(notes_mutex_);
   const std::lock_guard lock(mutex_);
   if (closed_ || failed_ || !staged_.empty() || !rounds_.empty()) return 0;
   std::vector<RetainedFile> files;
@@ -387,6 +390,7 @@ Result<void> RolledLog::close_files() {
   save_sealed();
   std::shared_ptr<DataSegment> last;
   {
+    const std::lock_guard notes(notes_mutex_);
     const std::lock_guard lock(mutex_);
     if (failed_ || !sealing_.empty()) {
       return fail(Errc::unavailable, directory_ + ": can't be closed cleanly");

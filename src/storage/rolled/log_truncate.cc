@@ -30,6 +30,7 @@ Result<std::uint64_t> RolledLog::cut_position(const DataSegment& segment, std::i
 
 Result<void> RolledLog::truncate(LogPosition end) {
   const std::lock_guard sync_lock(sync_mutex_);
+  const std::lock_guard notes(notes_mutex_);
   const std::lock_guard lock(mutex_);
   POLYLOG_TRY(check_usable());
   POLYLOG_ASSERT(staged_.empty() && rounds_.empty());
