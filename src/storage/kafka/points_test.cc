@@ -142,6 +142,56 @@ TEST(KafkaPoints, what_a_round_that_was_given_up_had_sealed_is_the_next_ones) {
   }
 }
 
+// What a power cut leaves of the index files when the point that counts on them is on the disk.
+TEST(KafkaPoints, lost_index_entries_are_made_again_from_the_last_one_that_is_there) {
+  for (const std::int64_t step : {1, 0, -1}) {  // of the records' times
+    PointsRig rig;
+    ASSERT_TRUE(rig.open());
+    const auto append = [&](int from, int to) {
+      for (int i = from; i < to; ++i) {
+        ASSERT_TRUE(rig.append(*rig.log(), make_batch({"value-" + std::to_string(i)}, {},
+                                                      {first_time + 1000 + step * i})));
+      }
+    };
+    append(0, 300);
+    ASSERT_TRUE(rig.store->checkpoint()) << "the round is to bring a point";
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    const std::string path = directory + "00000000000000000000";
+    const std::uint64_t synced = rig.disk->info(path + ".log")->size;
+    append(300, 400);
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    ASSERT_TRUE(rig.store->checkpoint()) << "a point, and index entries that no sync covers";
+    const std::uint64_t size = rig.disk->info(path + ".log")->size;
+    ASSERT_TRUE((*rig.disk->open(sidecar_path, fs::OpenMode::write))->sync());
+    ASSERT_TRUE(rig.disk->sync_directory("/data/sidecar"));
+    const auto index = *fs::read_file(*rig.disk, path + ".index", 1 << 20);
+    const auto times = *fs::read_file(*rig.disk, path + ".timeindex", 1 << 20);
+    ASSERT_GT(index.size(), 0U);
+
+    for (const fs::CrashChoice& choice : rig.disk->crash_choices(1, 60)) {
+      SCOPED_TRACE("step " + std::to_string(step) + ", " + choice.to_string());
+      PointsRig after;
+      after.disk = rig.disk->crash_state(choice);
+      ASSERT_TRUE(after.open());
+      EXPECT_EQ(after.log()->offsets().end, Offset(400));
+      // A hole within stays: what is looked for there is found, but by reading from the beginning.
+      if (choice.mode != Mode::subset) {
+        EXPECT_LE(after.recovery.bytes_scanned, size - synced + 500);
+        EXPECT_EQ(*fs::read_file(*after.disk, path + ".index", 1 << 20), index);
+        EXPECT_EQ(*fs::read_file(*after.disk, path + ".timeindex", 1 << 20), times);
+      }
+      const auto values = StoreRig::read_all(*after.log());
+      ASSERT_TRUE(values);
+      EXPECT_EQ(values->size(), 400U);
+      for (int i = 0; i < 400; i += 7) {
+        const auto found = after.log()->offset_for_time(Timestamp(first_time + 1000 + step * i));
+        ASSERT_TRUE(found && *found);
+        EXPECT_EQ((*found)->offset, Offset(step == 1 ? i : 0));
+      }
+    }
+  }
+}
+
 TEST(KafkaPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
   check_that_what_a_start_reads_is_known<StoreRig>();
 }

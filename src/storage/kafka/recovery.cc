@@ -151,15 +151,18 @@ Result<void> LogRecovery::load_epochs() {
 
 Result<bool> LogRecovery::use_point(DataSegment& data, const RecoveryPoint& point, Start& start) {
   Segment& segment = of_kafka(data);
-  if (segment.index_entries < point.index_entries || segment.time_entries < point.time_entries) {
-    // Index files are not synced on their own: this one lost entries and is made again.
-    start.position = 0;
-    start.offset = segment.base;
-    return true;
-  }
   const auto aborted = segment.aborted_below(point.offset);
   if (!aborted) return false;
   if (!trim_indexes(segment, point.index_entries, point.time_entries, *aborted)) return false;
+  const auto resume =
+      segment.cut_to_whole_entries(point.index_entries, point.time_entries, point.position);
+  if (!resume) return false;
+  if (*resume) {
+    ++report_.indexes_rebuilt;
+    start.position = (*resume)->position;
+    start.offset = (*resume)->offset;
+    return true;
+  }
   return segment.load_last_time(point.offset).has_value() && segment.largest_time().has_value();
 }
 

@@ -240,6 +240,82 @@ Result<TimeIndexEntry> Segment::last_time_entry() const {
   return format::kafka::decode_time_index_entry(bytes);
 }
 
+// A file that grew before a power cut may have zeros where its content did not reach the disk.
+Result<std::uint32_t> Segment::filled_entries(SegmentFile which, std::size_t entry_bytes,
+                                              std::uint32_t count) const {
+  if (count == 0) return std::uint32_t{0};
+  POLYLOG_ASSIGN(file, context_.files.open(path(which)));
+  const FixedEntries entries(*file, entry_bytes, count);
+  const auto filled = [](ByteView bytes) {
+    return std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte != 0; });
+  };
+  POLYLOG_ASSIGN(last, entries.entry(count - 1));
+  if (filled(last)) return count;
+  POLYLOG_ASSIGN(at, entries.last_where(filled));
+  return at ? static_cast<std::uint32_t>(*at) + 1 : 0;
+}
+
+// Of the offset index or the time index: the number of the last entry with no greater offset.
+Result<std::optional<std::uint32_t>> Segment::last_at_or_below(SegmentFile which,
+                                                               std::uint32_t count,
+                                                               std::int64_t relative) const {
+  if (count == 0) return std::optional<std::uint32_t>();
+  const bool times = which == SegmentFile::timeindex;
+  POLYLOG_ASSIGN(file, context_.files.open(path(which)));
+  const FixedEntries entries(*file, times ? time_entry_bytes : index_entry_bytes, count);
+  POLYLOG_ASSIGN(at, entries.last_where([&](ByteView bytes) {
+    const std::int64_t offset =
+        times ? format::kafka::decode_time_index_entry(bytes).relative_offset
+              : format::kafka::decode_offset_index_entry(bytes).relative_offset;
+    return offset <= relative;
+  }));
+  return at ? std::optional(static_cast<std::uint32_t>(*at)) : std::nullopt;
+}
+
+Result<std::optional<Segment::Resume>> Segment::cut_to_whole_entries(std::uint32_t index,
+                                                                     std::uint32_t time,
+                                                                     std::uint64_t end) {
+  POLYLOG_ASSIGN(index_left, filled_entries(SegmentFile::index, index_entry_bytes, index_entries));
+  POLYLOG_ASSIGN(time_left, filled_entries(SegmentFile::timeindex, time_entry_bytes, time_entries));
+  if (index_left >= index && time_left >= time) return std::optional<Resume>();
+  time_entries = time_left;
+  std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  if (time_left < time) {
+    most = -1;
+    if (time_left > 0) {
+      POLYLOG_ASSIGN(last, last_time_entry());
+      most = last.relative_offset;
+    }
+  }
+  Resume resume{0, base};
+  POLYLOG_ASSIGN(at, last_at_or_below(SegmentFile::index, index_left, most));
+  index_entries = at ? *at + 1 : 0;
+  if (index_entries > 0) {
+    // The batch it names confirms it.
+    POLYLOG_ASSIGN(position, last_indexed());
+    if (position < end) resume.position = position;
+  }
+  std::uint32_t times = 0;
+  if (resume.position > 0) {
+    POLYLOG_ASSIGN(file, data());
+    std::array<std::uint8_t, format::kafka::header_bytes> head{};
+    POLYLOG_TRY(file->read(resume.position, head).map([](auto) {}));
+    const auto batch = format::kafka::decode_header(head);
+    resume.offset = batch.base_offset.value();
+    POLYLOG_ASSIGN(last, last_at_or_below(SegmentFile::timeindex, time_left,
+                                          batch.last_offset().value() - base));
+    times = last ? *last + 1 : 0;
+  } else {
+    index_entries = 0;
+  }
+  time_entries = times;
+  last_time.reset();
+  max_timestamp = no_timestamp;
+  max_timestamp_offset = -1;
+  POLYLOG_TRY(trim_indexes());
+  return std::optional(resume);
+}
+
 Result<void> Segment::load_last_time(std::int64_t end) {
   if (time_entries == 0) return {};
   POLYLOG_ASSIGN(last, last_time_entry());

@@ -83,6 +83,15 @@ class Segment final : public DataSegment {
   Result<std::uint32_t> aborted_below(std::int64_t offset) const;
   bool wants_indexes() const;                  // has data but an index file is missing or empty
   Result<std::uint64_t> last_indexed() const;  // batch position of the last index entry, or 0
+  // Where notes must be taken again when the index files, which are not synced on their own, lack
+  // some of what they had: so many entries, all of batches below `end` of the data file. What is
+  // left beyond that batch is forgotten, its time maximum too. Nothing: they have all.
+  struct Resume {
+    std::uint64_t position = 0;
+    std::int64_t offset = 0;  // first of that batch
+  };
+  Result<std::optional<Resume>> cut_to_whole_entries(std::uint32_t index, std::uint32_t time,
+                                                     std::uint64_t end);
   // Takes the last time index entry as it stands if it agrees with the running maximum, which a
   // recovery point told, of what lies below offset `end`: no batch has to be read to confirm it.
   Result<void> load_last_time(std::int64_t end);
@@ -102,6 +111,11 @@ class Segment final : public DataSegment {
   Result<std::optional<format::kafka::TimeIndexEntry>> time_entry_floor(Timestamp at) const;
   Result<std::uint32_t> entries_in(format::kafka::SegmentFile which, std::size_t entry_bytes) const;
 
+  Result<std::uint32_t> filled_entries(format::kafka::SegmentFile which, std::size_t entry_bytes,
+                                       std::uint32_t count) const;
+  Result<std::optional<std::uint32_t>> last_at_or_below(format::kafka::SegmentFile which,
+                                                        std::uint32_t count,
+                                                        std::int64_t relative) const;
   Result<format::kafka::TimeIndexEntry> last_time_entry() const;  // REQUIRES: there is one
   void close_index_locked();
 
