@@ -318,6 +318,10 @@ Result<void> Sidecar::mark(const FileIdentity& progress_file) {
   return append_synced(sidecar_type::mark, encode_mark(progress_file));
 }
 
+Result<void> Sidecar::recovery_point_synced(std::uint32_t id, const RecoveryPoint& point) {
+  return append_synced(sidecar_type::recovery_point, encode_recovery_point(id, point));
+}
+
 Result<void> Sidecar::cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes,
                           LogPosition end) {
   return append_synced(sidecar_type::cut, encode_cut(id, base, bytes, end));

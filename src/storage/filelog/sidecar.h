@@ -138,6 +138,7 @@ class Sidecar {
 
   // Synced before they return: what follows them must not become durable first.
   Result<void> mark(const FileIdentity& progress_file);
+  Result<void> recovery_point_synced(std::uint32_t id, const RecoveryPoint& point);
   Result<void> cut(std::uint32_t id, std::int64_t base, std::uint64_t bytes, LogPosition end);
   Result<void> queue_synced(const TopicPartition& id, const QueueNote& note);
 

@@ -192,6 +192,12 @@ TEST(KafkaPoints, lost_index_entries_are_made_again_from_the_last_one_that_is_th
   }
 }
 
+TEST(KafkaPoints, a_producer_whose_records_expired_is_known_after_a_power_cut) {
+  check_that_producers_outlive_their_records<StoreRig>([](std::int64_t id, int sequence) {
+    return make_batch({"value"}, {ProducerId(id), 0, sequence, sequence});
+  });
+}
+
 TEST(KafkaPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
   check_that_what_a_start_reads_is_known<StoreRig>();
 }

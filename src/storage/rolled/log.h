@@ -268,6 +268,10 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool all_durable() const;
   Result<bool> save_point();
   void note_point(const RecoveryPoint& point);  // notes_mutex_ is held, mutex_ is not
+  void point_noted(const RecoveryPoint& point);
+  // So many segments are about to go: not with them the point that alone knows their producers.
+  Result<void> keep_producers(std::size_t count);
+  std::optional<RecoveryPoint> capture_without(std::size_t count) const;
   std::uint64_t bytes_beyond(const RecoveryPoint& point) const;
   // Writes indexes and state of sealed segments; leaves for later what does not fit on disk.
   void save_sealed();
@@ -301,7 +305,9 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool unclean_ = false;
   bool root_dirty_ = false;  // the partition directory's own name
   bool want_point_ = false;
-  std::uint64_t beyond_point_ = 0;  // bytes beyond the last point that the sidecar was told of
+  // Of the last point that the sidecar was told of; -1: there is none.
+  std::int64_t point_base_ = -1, point_offset_ = -1;
+  std::uint64_t beyond_point_ = 0;  // bytes that lie beyond it
 };
 
 }  // namespace polylog::storage

@@ -184,6 +184,12 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
 void RolledLog::note_point(const RecoveryPoint& point) {
   if (!context_.sidecar->recovery_point(sidecar_id_, point)) return;
   const std::lock_guard lock(mutex_);
+  point_noted(point);
+}
+
+void RolledLog::point_noted(const RecoveryPoint& point) {
+  point_base_ = point.base;
+  point_offset_ = point.offset;
   beyond_point_ = bytes_beyond(point);
 }
 
@@ -324,6 +330,52 @@ Result<std::size_t> RolledLog::secure_expiry(std::size_t count) {
   return count;
 }
 
+// A point at the end, if all is durable, and nothing but what goes has indexes to be saved.
+std::optional<RecoveryPoint> RolledLog::capture_without(std::size_t count) const {
+  const DataSegment& last = active();
+  const std::int64_t first = segments_[count]->number;
+  const bool durable = written_end_ == durable_end_ && (!last.dirty || last.size == 0);
+  const bool saved = !last.has_unsaved_entries() &&
+                     std::all_of(sealing_.begin(), sealing_.end(), [first](const Sealing& item) {
+                       return item.segment->number < first;
+                     });
+  return durable && saved ? std::optional(capture_point()) : std::nullopt;
+}
+
+// The log start is on the disk, and the names are. A log that is being written to gets its point
+// with the next round; until then a start knows those producers that have records left.
+Result<void> RolledLog::keep_producers(std::size_t count) {
+  std::shared_ptr<DataSegment> last;
+  {
+    const std::lock_guard lock(mutex_);
+    const DataSegment& first = *segments_[count];
+    if (point_base_ >= first.number || point_offset_ == first.base) return {};
+    want_point_ = true;
+    if (written_end_ != durable_end_) return {};
+    last = segments_.back();
+  }
+  std::vector<fs::FilePtr> files;
+  if (last->has_unsaved_entries()) POLYLOG_TRY(save_indexes(last, files));
+  std::optional<RecoveryPoint> point;
+  RoundFile file;
+  LogPosition durable;
+  const std::lock_guard notes(notes_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (last == segments_.back()) point = capture_without(count);
+    file = last->capture_round();
+    durable = LogPosition(durable_end_);
+  }
+  if (!point) return {};
+  // The sidecar may not know a new file yet.
+  if (file.durable_bytes == 0) context_.sidecar->round(sidecar_id_, durable, {file});
+  POLYLOG_TRY(context_.sidecar->recovery_point_synced(sidecar_id_, *point));
+  const std::lock_guard lock(mutex_);
+  point_noted(*point);
+  want_point_ = false;
+  return {};
+}
+
 std::vector<std::shared_ptr<DataSegment>> RolledLog::drop_front(std::size_t count) {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<DataSegment>> gone(
@@ -343,6 +395,9 @@ Result<Retained> RolledLog::retain(Offset visible, Timestamp now) {
   const std::size_t planned = plan_expiry(visible, now);
   if (planned == 0) return Retained();
   POLYLOG_ASSIGN(count, secure_expiry(planned));
+  if (auto kept = keep_producers(count); !kept && kept.error().code != Errc::no_space) {
+    return fail(kept.error());
+  }
   return remove_segments(drop_front(count));
 }
 
@@ -438,9 +493,8 @@ void RolledLog::begin_note(const std::string& name) {
 
 void RolledLog::noted_anew(const LogNote& note) {
   sidecar_id_ = note.id;
-  if (!note.recovery) return;
   const std::lock_guard lock(mutex_);
-  beyond_point_ = std::min(beyond_point_, bytes_beyond(*note.recovery));
+  if (note.recovery && note.recovery->offset >= point_offset_) point_noted(*note.recovery);
 }
 
 void RolledLog::end_note() {

@@ -85,6 +85,7 @@ Result<void> RolledLog::reload_active(const fs::FilePtr& file, std::uint64_t siz
   staged_end_ = written_end_ = end;
   durable_end_ = std::min(durable_end_, end);
   // A start reads all of it, unless the last point lies before the cut.
+  point_base_ = point_offset_ = -1;
   beyond_point_ = bytes_beyond(RecoveryPoint{.base = segments_.front()->number});
   if (epochs_.truncate_end(LogPosition(end))) epochs_changed();
   epoch_ = epochs_.latest();

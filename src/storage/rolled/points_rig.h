@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "record/producers.h"
 #include "storage/filelog/sidecar.h"
 #include "storage/rolled/log.h"
 #include "storage/rolled/store_rig.h"
@@ -153,6 +154,81 @@ void check_that_what_a_start_reads_is_known() {
       ASSERT_TRUE(after.open());
       EXPECT_EQ(bytes_to_scan(*rig.log()), after.recovery.bytes_scanned) << mended;
       EXPECT_EQ(after.recovery.bytes_scanned == 0, mended || way == Way::none);
+    }
+  }
+}
+
+// Of a producer that sent one record a batch, all at these offsets.
+template <typename Rig, typename MakeBatch>
+void expect_known(Rig& rig, MakeBatch make, std::int64_t id, int from, int to) {
+  using Verdict = ProducerState::Verdict;
+  const auto judge = [&](int offset) {
+    return rig.log()->check_producer(make(id, offset - from).info);
+  };
+  for (int i = from; i < to; ++i) {
+    EXPECT_EQ(judge(i).verdict, Verdict::duplicate) << "producer " << id << ", offset " << i;
+    EXPECT_EQ(judge(i).original.start, Offset(i));
+  }
+  EXPECT_EQ(judge(to).verdict, Verdict::accept) << "producer " << id;
+  EXPECT_EQ(judge(to + 1).verdict, Verdict::out_of_order_sequence) << "producer " << id;
+}
+
+// Retention takes the records of a producer, perhaps with the file of the last recovery point, and
+// the power goes at each step of it. `make`: a batch of one record, of a producer and a sequence.
+template <typename Rig, typename MakeBatch>
+void check_that_producers_outlive_their_records(MakeBatch make) {
+  enum class Point { none, within, end };
+  for (const Point point : {Point::none, Point::within, Point::end}) {
+    for (const bool all : {true, false}) {  // of the records go
+      bool done = false;
+      for (std::uint64_t step = 1; !done; ++step) {
+        SCOPED_TRACE("point " + std::to_string(static_cast<int>(point)) +
+                     (all ? ", all go, step " : ", a file stays, step ") + std::to_string(step));
+        Rig rig;
+        rig.log_config.retention_ms = 1000;
+        rig.log_config.segment_ms = 500;
+        ASSERT_TRUE(rig.open());
+        auto log = rig.log();
+        for (int i = 0; i < 4; ++i) {
+          ASSERT_TRUE(rig.append(*log, make(8, i)));
+          if (i != 1 || point != Point::within) continue;
+          ASSERT_TRUE(rig.sync(*log));
+          ASSERT_TRUE(rig.store->checkpoint());
+        }
+        ASSERT_TRUE(rig.sync(*log));
+        if (point == Point::end) {
+          ASSERT_TRUE(rig.store->checkpoint());
+        }
+        if (!all) {
+          rig.clock.advance_ms(10'000);
+          ASSERT_TRUE(dynamic_cast<RolledLog&>(*log).roll_by_age(rig.clock.now()));
+          for (int i = 0; i < 2; ++i) ASSERT_TRUE(rig.append(*log, make(9, i)));
+          ASSERT_TRUE(rig.sync(*log));
+        }
+        rig.disk->crash_at(rig.disk->steps() + step, step % 2 == 0);
+        const auto retained = rig.store->retain({"t", 0}, Offset(4), Timestamp(2'000'000));
+        done = !rig.disk->powered_off();
+        if (done) {
+          ASSERT_TRUE(retained);
+          EXPECT_EQ(retained->segments_removed, 1U);
+        }
+        log.reset();
+        rig.store.reset();
+        auto choices = rig.disk->crash_choices(step, 12);
+        choices.push_back({.mode = fs::CrashChoice::Mode::kill});
+        for (const fs::CrashChoice& choice : choices) {
+          SCOPED_TRACE(choice.to_string());
+          Rig after;
+          after.disk = rig.disk->crash_state(choice);
+          ASSERT_TRUE(after.open());
+          for (int start = 0; start < 2; ++start) {
+            EXPECT_EQ(after.log()->offsets().end, Offset(all ? 4 : 6));
+            expect_known(after, make, 8, 0, 4);
+            if (!all) expect_known(after, make, 9, 4, 6);
+            ASSERT_TRUE(after.kill());
+          }
+        }
+      }
     }
   }
 }

@@ -19,7 +19,10 @@ Result<void> RolledRecovery::run() {
   POLYLOG_TRY(load_epochs());
   epochs_on_file_ = log_.epochs_;
   POLYLOG_ASSIGN(point, start_at_point());
-  if (!point) {
+  if (point) {
+    log_.point_base_ = evidence_.note->recovery->base;
+    log_.point_offset_ = evidence_.note->recovery->offset;
+  } else {
     producers().clear();
     POLYLOG_ASSIGN(start, start_without_point());
     point = start;
@@ -80,19 +83,28 @@ Result<std::optional<RolledRecovery::Start>> RolledRecovery::start_at_point() {
     if (known == nullptr || segment.size < point.position || known->sums.size() < point.position) {
       return std::optional<Start>();
     }
-    auto remembered = decode_producers(point.producers);
-    if (!remembered) return std::optional<Start>();
-    producers() = std::move(*remembered);
+    if (!take_state(point)) return std::optional<Start>();
     Start start{i, point.position, point.offset};
     segment.max_timestamp = point.max_timestamp;
     segment.max_timestamp_offset = point.max_timestamp_offset;
     segment.first_timestamp = point.first_timestamp;
-    if (format_.carries_epochs()) epochs() = EpochList(point.epochs);
-    producers_from_ = point.offset;
     POLYLOG_ASSIGN(usable, use_point(segment, point, start));
     return usable ? std::optional(start) : std::nullopt;
   }
-  return std::optional<Start>();
+  // Retention took its file with all records below the point, and none above it.
+  const DataSegment& first = *segments().front();
+  const std::int64_t base = first.base == unknown_base ? evidence_.log_start : first.base;
+  const bool holds = first.number > point.base && base == point.offset;
+  return holds && take_state(point) ? std::optional(Start{0, 0, base}) : std::nullopt;
+}
+
+bool RolledRecovery::take_state(const RecoveryPoint& point) {
+  auto remembered = decode_producers(point.producers);
+  if (!remembered) return false;
+  producers() = std::move(*remembered);
+  if (format_.carries_epochs()) epochs() = EpochList(point.epochs);
+  producers_from_ = point.offset;
+  return true;
 }
 
 Result<void> RolledRecovery::scan_from(const Start& start) {

@@ -34,6 +34,12 @@ TEST(SegmentPoints, what_a_round_that_was_given_up_had_sealed_is_the_next_ones) 
   }
 }
 
+TEST(SegmentPoints, a_producer_whose_records_expired_is_known_after_a_power_cut) {
+  check_that_producers_outlive_their_records<StoreRig>([](std::int64_t id, int sequence) {
+    return make_batch({"value"}, {ProducerId(id), 0, sequence, sequence});
+  });
+}
+
 TEST(SegmentPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
   check_that_what_a_start_reads_is_known<StoreRig>();
 }
