@@ -27,16 +27,16 @@ class Profile:
         self.quick = quick
         self.minutes = 4.6 if quick else 18.5
         self.warm_seconds = 8 if quick else 60
-        self.sample_seconds = 1.0 if quick else 1.5
-        self.sample_bytes = (256 if quick else 512) * MIB
+        self.sample_seconds = 0.8 if quick else 1.5
+        self.sample_bytes = (192 if quick else 512) * MIB
         self.rounds_max = 5
         self.backlog_gib = 0.5 if quick else 2.0
         self.store_gib = 0.25 if quick else 2.0
         self.store_partitions = 1000
-        self.memory_partitions = 2_000 if quick else 10_000
-        self.memory_connections = 2_000 if quick else 8_000
+        self.memory_partitions = 1_000 if quick else 10_000
+        self.memory_connections = 1_000 if quick else 8_000
         self.memory_groups = 200 if quick else 1_000
-        self.memory_mib = 128 if quick else 1024
+        self.memory_mib = 64 if quick else 1024
 
 
 def produce(profile):
@@ -99,7 +99,7 @@ def dirty_partitions(profile):
 def latency(profile):
     """Row 5."""
     load = Load("rate", partitions=16, record_bytes=1024, connections=4, rate=10_000,
-                seconds=1.5 if profile.quick else 6)
+                seconds=1.2 if profile.quick else 6)
     return [Cell(5, "10,000 a second", MEMORY, ("ideal", *JVMS, "NATS", "Redis", *POLYLOGS), load,
                  "latency"),
             Cell(5, "10,000 a second", DURABLE, ("ideal", *JVMS, "NATS", "Redis", *POLYLOGS),
