@@ -2,7 +2,7 @@
 
 Rows 1-5 and 14 are taken in rounds in which all take turns, as many rounds as fit into the time;
 rows 7-9 once. A peer that cannot be had is left out and named, with the reason. --quick does less
-of everything and fits into five minutes.
+of everything and fits into six minutes.
 """
 
 import pathlib
@@ -38,7 +38,7 @@ PROBLEMS = (dependencies.MissingDependency, brokers.BrokerFailed, RoundFailed, O
 
 
 def add_options(parser):
-    parser.add_argument("--quick", action="store_true", help="less of everything: five minutes")
+    parser.add_argument("--quick", action="store_true", help="less: five to six minutes")
     parser.add_argument("--rows", type=int, nargs="+", choices=ROWS, default=ROWS)
     parser.add_argument("--peers", nargs="+", choices=list(BY_NAME), default=list(BY_NAME),
                         help="who takes part")

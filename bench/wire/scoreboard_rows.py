@@ -14,14 +14,14 @@ TITLES = {
     4: "1,000 dirty partitions, one batch of 4 KiB each, durable in one round",
     5: "Latency at 10,000 records a second of 1 KiB, one a request, 16 partitions, open loop",
     7: "Catch-up read, 16 partitions of 1 KiB records",
-    8: "Start after kill -9, 1,000 partitions, writes in flight",
+    8: "Start after kill -9, writes in flight",
     9: "Memory",
     14: "Unbatched requests: 100 B, 1,000 connections, one in flight each",
 }
 
 
 class Profile:
-    """How much is done; `quick` fits into five minutes, the full one into twenty."""
+    """How much is done; `quick` fits into six minutes, the full one into twenty."""
 
     def __init__(self, quick):
         self.quick = quick
@@ -32,9 +32,9 @@ class Profile:
         self.rounds_max = 5
         self.backlog_gib = 0.5 if quick else 2.0
         self.store_gib = 0.25 if quick else 2.0
-        self.store_partitions = 1000
-        self.memory_partitions = 1_000 if quick else 10_000
-        self.memory_connections = 1_000 if quick else 8_000
+        self.store_partitions = 400 if quick else 1000
+        self.memory_partitions = 2_000 if quick else 10_000
+        self.memory_connections = 2_000 if quick else 8_000
         self.memory_groups = 200 if quick else 1_000
         self.memory_mib = 64 if quick else 1024
 

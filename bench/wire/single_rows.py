@@ -181,7 +181,9 @@ def start_of_rocketmq(running, profile):
 
 def start_after_kill(running, profile, folder):
     result = {"of": {}, "skipped": {}, "gib": profile.store_gib,
-              "partitions": profile.store_partitions}
+              "partitions": profile.store_partitions,
+              "title": f"Start after kill -9, {profile.store_partitions:,} partitions, "
+                       f"{profile.store_gib:g} GiB, writes in flight"}
 
     def note(name, measure):
         try:
