@@ -10,6 +10,7 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -52,7 +53,7 @@ class Contestant:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder) / self.name.replace(" ", "-")
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.made = 0
+        self.made = self.cleared = 0
         self.idle_rss_bytes = 0
 
     def start(self):
@@ -64,6 +65,16 @@ class Contestant:
 
     def fresh(self):
         """Between two rows: gives back the disk, where deleting a topic does not."""
+        if self.made > self.cleared:
+            self.cleared = self.made
+            self._clear()
+
+    def _clear(self):
+        pass
+
+    def processes(self):
+        """What runs for it, all of it."""
+        return getattr(self, "of", {}).values()
 
     def broker(self, mode):
         """The process that is measured."""
@@ -103,8 +114,9 @@ class Contestant:
             self.of[mode].start()
 
     def _note_idle(self, mode=MEMORY):
-        time.sleep(0.3)
-        self.idle_rss_bytes = self.broker(mode).rss_bytes()
+        if not self.idle_rss_bytes:
+            time.sleep(0.3)
+            self.idle_rss_bytes = self.broker(mode).rss_bytes()
 
 
 class KafkaSpeaking(Contestant):
@@ -112,6 +124,9 @@ class KafkaSpeaking(Contestant):
 
     def broker(self, mode):
         return self.one
+
+    def processes(self):
+        return (self.one,)
 
     def start(self):
         self.one = self.make_broker()
@@ -153,7 +168,7 @@ class Polylog(KafkaSpeaking):
         return {"polylog.layout": self.layout,
                 "polylog.flush": "ack" if mode == DURABLE else "never"}
 
-    def fresh(self):
+    def _clear(self):
         self.one.close()
         shutil.rmtree(self.one.data_dir, ignore_errors=True)
         self.start()
@@ -187,7 +202,9 @@ class Kafka(KafkaSpeaking):
 
     def make_broker(self):
         broker = brokers.KafkaBroker(self.folder / "data", {
-            "log.segment.delete.delay.ms": 0, "log.cleaner.enable": "true"}, heap=HEAP)
+            "log.segment.delete.delay.ms": 0, "log.cleaner.enable": "true",
+            # It stands still while others have their turn, and is not to be fenced for that.
+            "broker.session.timeout.ms": 3_600_000}, heap=HEAP)
         broker.jvm_options = ["-XX:+UseG1GC", f"-Xms{HEAP}"]
         return broker
 
@@ -371,6 +388,9 @@ class Redis(Contestant):
     def broker(self, mode):
         return self.one
 
+    def processes(self):
+        return (self.one,)
+
     def warm_up(self, seconds):
         super().warm_up(0.1)
 
@@ -384,7 +404,7 @@ class Redis(Contestant):
     def drop(self, mode, topic):
         self.one.ask("FLUSHALL")
 
-    def fresh(self):
+    def _clear(self):
         self.close()
         shutil.rmtree(self.one.data_dir, ignore_errors=True)
         self.start()
@@ -499,6 +519,9 @@ class Rocketmq(Contestant):
     def broker(self, mode):
         return self.of[mode]
 
+    def processes(self):
+        return (self.names, *self.of.values(), self.client)
+
     def make(self, mode, partitions):
         topic = self.next_name()
         self.client.make_topic(topic, self.of[mode].address, partitions)
@@ -519,6 +542,21 @@ ALL = (Mock, Ideal, Kafka, Rocketmq, Nats, Redis, PolylogKafka, PolylogRocketmq,
        PolylogJournal)
 BY_NAME = {one.name: one for one in ALL}
 POLYLOGS = tuple(one.name for one in (PolylogKafka, PolylogRocketmq, PolylogSegment))
+
+
+@contextlib.contextmanager
+def alone(running, name=None):
+    """The others stand still while one has its turn: ten brokers' collectors, compilers and timers
+    would be measured with it. Without a name all of them do."""
+    still = [one.process for other in running.values() if other.name != name
+             for one in other.processes() if one.process is not None]
+    try:
+        for process in still:
+            process.send_signal(signal.SIGSTOP)
+        yield
+    finally:
+        for process in still:
+            process.send_signal(signal.SIGCONT)
 
 
 def versions():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import guard
 import loads
-from contestants import DURABLE, MEMORY
+from contestants import DURABLE, MEMORY, alone
 from load_tool import RoundFailed
 from report import say
 from scaling import Skipped
@@ -118,7 +118,8 @@ class Rounds:
             if name not in self.running or (cell.key, name) in self.skipped:
                 continue
             try:
-                taken[name] = take_sample(self.running[name], cell, kept)
+                with alone(self.running, name):
+                    taken[name] = take_sample(self.running[name], cell, kept)
             except (RoundFailed, Skipped, TimeoutError, ConnectionError, ValueError) as why:
                 self.skipped[cell.key, name] = str(why)[:300]
                 say(f"  {cell.key}: {name} skipped: {str(why)[:300]}")

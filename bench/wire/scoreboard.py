@@ -2,7 +2,7 @@
 
 Rows 1-5 and 14 are taken in rounds in which all take turns, as many rounds as fit into the time;
 rows 7-9 once. A peer that cannot be had is left out and named, with the reason. --quick does less
-of everything and fits into six minutes.
+of everything and fits into five minutes.
 """
 
 import pathlib
@@ -38,13 +38,21 @@ PROBLEMS = (dependencies.MissingDependency, brokers.BrokerFailed, RoundFailed, O
 
 
 def add_options(parser):
-    parser.add_argument("--quick", action="store_true", help="less: five to six minutes")
+    parser.add_argument("--quick", action="store_true", help="less: five minutes")
     parser.add_argument("--rows", type=int, nargs="+", choices=ROWS, default=ROWS)
     parser.add_argument("--peers", nargs="+", choices=list(BY_NAME), default=list(BY_NAME),
                         help="who takes part")
     parser.add_argument("--minutes", type=float, help="for everything but resolving packages")
     parser.add_argument("--plot", action="store_true",
                         help="draw the last run as build/bench/scoreboard.svg and end")
+
+
+def side_by_side(action, arguments):
+    threads = [threading.Thread(target=action, args=(argument,)) for argument in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 class Board:
@@ -60,19 +68,25 @@ class Board:
                        "broken": self.broken}
 
     def start(self):
-        for one in ALL:
-            if one.name not in self.options.peers:
-                self.absent[one.name] = "left out (--peers)"
-                continue
-            contestant = one(self.folder)
-            self.made.append(contestant)
+        """All side by side: most of it is waiting for the JVMs."""
+        started = set()
+
+        def one(contestant):
             try:
                 contestant.start()
-                self.running[one.name] = contestant
+                started.add(contestant.name)
             except PROBLEMS as why:
-                self.absent[one.name] = str(why)[:500]
+                self.absent[contestant.name] = str(why)[:500]
                 contestant.close()
-                say(f"{one.name} is left out: {why}")
+                say(f"{contestant.name} is left out: {why}")
+        for kind in ALL:
+            if kind.name in self.options.peers:
+                self.made.append(kind(self.folder))
+            else:
+                self.absent[kind.name] = "left out (--peers)"
+        side_by_side(one, self.made)
+        self.running = {contestant.name: contestant for contestant in self.made
+                        if contestant.name in started}
 
     def warm_up(self):
         """The JVMs side by side: each has a minute of its own load behind it."""
@@ -83,12 +97,7 @@ class Board:
                 say(f"{contestant.name} is left out: {why}")
                 self.absent[contestant.name] = str(why)[:500]
         say(f"warming up for {self.profile.warm_seconds} s")
-        threads = [threading.Thread(target=one, args=(contestant,))
-                   for contestant in self.running.values()]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        side_by_side(one, self.running.values())
         for name in self.absent:
             if name in self.running:
                 self.running.pop(name).close()

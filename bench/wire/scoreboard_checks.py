@@ -145,7 +145,8 @@ def catch_up(row):
 
 def start_after_kill(row):
     for cache, limit in (("warm", 0.5), ("cold", 1.5)):
-        values = {name: value[cache]["ack_s"] for name, value in row["of"].items()}
+        values = {name: value[cache]["ack_s"] for name, value in row["of"].items()
+                  if cache in value}
         yield worst(8, f"first acknowledgement, {cache}, s",
                     {name: value for name, value in values.items() if name.startswith(POLYLOG)},
                     limit, False)

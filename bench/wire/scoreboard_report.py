@@ -57,11 +57,11 @@ def single_lines(number_of_row, row):
         for name, value in row["of"].items():
             cells = []
             for cache in ("warm", "cold"):
-                one = value[cache]
+                one = value.get(cache, {})
                 scanned = one.get("scanned_bytes")
-                cells += [number(one["ack_s"]), number(one.get("all_fetched_s")),
+                cells += [number(one.get("ack_s")), number(one.get("all_fetched_s")),
                           number(None if scanned is None else scanned / 2**20, 1)]
-            peak = value["cold"].get("peak_rss_bytes")
+            peak = value.get("cold", {}).get("peak_rss_bytes")
             lines.append((name, *cells, number(None if peak is None else peak / 2**20, 0)))
     else:
         keys = ("idle_mib", "kib_per_connection", "kib_per_partition", "partitions_mib",

@@ -3,6 +3,7 @@
 from contestants import DURABLE, MEMORY, POLYLOGS
 from loads import Load
 from sampling import Cell
+from start_up import CACHES
 
 KIB, MIB = 1 << 10, 1 << 20
 JVMS = ("Kafka", "RocketMQ")
@@ -21,20 +22,22 @@ TITLES = {
 
 
 class Profile:
-    """How much is done; `quick` fits into six minutes, the full one into twenty."""
+    """How much is done; `quick` fits into five minutes, the full one into twenty."""
 
     def __init__(self, quick):
         self.quick = quick
-        self.minutes = 4.6 if quick else 18.5
+        self.minutes = 4.5 if quick else 18.5
         self.warm_seconds = 8 if quick else 60
         self.sample_seconds = 0.8 if quick else 1.5
         self.sample_bytes = (192 if quick else 512) * MIB
         self.rounds_max = 5
-        self.backlog_gib = 0.5 if quick else 2.0
+        self.backlog_gib = 0.25 if quick else 2.0
+        self.beside_seconds = 1.5 if quick else 4
+        self.caches = ("cold",) if quick else CACHES
         self.store_gib = 0.25 if quick else 2.0
-        self.store_partitions = 400 if quick else 1000
-        self.memory_partitions = 2_000 if quick else 10_000
-        self.memory_connections = 2_000 if quick else 8_000
+        self.store_partitions = 200 if quick else 1000
+        self.memory_partitions = 1_000 if quick else 10_000
+        self.memory_connections = 1_000 if quick else 8_000
         self.memory_groups = 200 if quick else 1_000
         self.memory_mib = 64 if quick else 1024
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """What the scoreboard makes of numbers: verdicts, tables, the picture. No broker runs here."""
 
+import signal
+import types
 import unittest
 import xml.etree.ElementTree
 
+import contestants
 import scoreboard_checks
 import scoreboard_plot
 import scoreboard_report
@@ -82,6 +85,31 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(found["first acknowledgement, warm, s"]["met"])
         self.assertFalse(found["first acknowledgement, cold, s"]["met"])
 
+    def test_a_start_that_was_measured_with_one_cache_is_judged_for_that(self):
+        of = {name: {"cold": {"ack_s": 1.0}} for name in LAYOUTS}
+        of["Kafka"] = {"cold": {"ack_s": 20.0}}
+        found = verdicts(8, {"of": of})
+        self.assertEqual({name: one["met"] for name, one in found.items()},
+                         {"first acknowledgement, cold, s": True,
+                          "start beside Kafka, cold": True})
+
+
+class OneAtATime(unittest.TestCase):
+    def test_the_others_stand_still_for_one_s_turn_whatever_comes_of_it(self):
+        sent = []
+
+        def contestant(name, *pids):
+            process = {pid: types.SimpleNamespace(
+                send_signal=lambda number, pid=pid: sent.append((pid, number))) for pid in pids}
+            brokers = [types.SimpleNamespace(process=process[pid]) for pid in pids]
+            brokers.append(types.SimpleNamespace(process=None))  # not running now
+            return types.SimpleNamespace(name=name, processes=lambda: brokers)
+        running = {"a": contestant("a", 1), "b": contestant("b", 2, 3)}
+        with self.assertRaises(ValueError), contestants.alone(running, "a"):
+            self.assertEqual(sent, [(2, signal.SIGSTOP), (3, signal.SIGSTOP)])
+            raise ValueError
+        self.assertEqual(sent[2:], [(2, signal.SIGCONT), (3, signal.SIGCONT)])
+
 
 class Shown(unittest.TestCase):
     def result(self):
@@ -98,6 +126,13 @@ class Shown(unittest.TestCase):
         self.assertIn("| RocketMQ | skipped: it <is> not there |", text)
         self.assertIn("3 ~ |", text)
         self.assertIn("| 2.00 |", text)
+
+    def test_a_start_with_one_cache_leaves_the_other_open(self):
+        result = self.result()
+        result["rows"] = {"8": {"title": "Start", "skipped": {}, "gib": 1,
+                                "of": {"Kafka": {"cold": {"ack_s": 2.5}}}}}
+        text = "\n".join(scoreboard_report.markdown(result))
+        self.assertIn("| Kafka | - | - | - | 2.50 | - | - | - |", text)
 
     def test_the_picture_is_well_formed_and_has_a_bar_for_each(self):
         tree = xml.etree.ElementTree.fromstring(scoreboard_plot.draw(self.result()))

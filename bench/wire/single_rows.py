@@ -105,10 +105,10 @@ def catch_up_of(contestant, profile):
     row["cold_1"], row["cpu_s_per_gb_cold"] = read(1, True)
     row["cold_4"], _ = read(4, True)
     row["warm_4"], row["cpu_s_per_gb_warm"] = read(4, False)
-    producer = Beside(contestant, beside, 2 if profile.quick else 4)
+    producer = Beside(contestant, beside, profile.beside_seconds)
     producer.start()
     row["quiet_p99_us"] = producer.result()["p99_us"]
-    producer = Beside(contestant, beside, 2 if profile.quick else 4)
+    producer = Beside(contestant, beside, profile.beside_seconds)
     drop_from_page_cache(data)
     producer.start()
     row["cold_4_beside"], _ = read(4, False)
@@ -128,7 +128,8 @@ def catch_up(running, profile, folder):
         if name not in running:
             continue
         try:
-            result["of"][name] = catch_up_of(running[name], profile)
+            with contestants.alone(running, name):
+                result["of"][name] = catch_up_of(running[name], profile)
         except (RoundFailed, OSError, ValueError) as why:
             result["skipped"][name] = str(why)[:300]
         say(f"  {name}: {result['of'].get(name) or result['skipped'][name]}")
@@ -161,7 +162,7 @@ def start_of_rocketmq(running, profile):
         records=int(profile.store_gib * 2**30 / KIB), seconds=120))
     rows = {}
     broker = contestant.broker(MEMORY)
-    for cache in ("warm", "cold"):
+    for cache in profile.caches:
         broker.kill9()
         if cache == "cold":
             start_up.drop_page_cache()
@@ -185,9 +186,10 @@ def start_after_kill(running, profile, folder):
               "title": f"Start after kill -9, {profile.store_partitions:,} partitions, "
                        f"{profile.store_gib:g} GiB, writes in flight"}
 
-    def note(name, measure):
+    def note(name, measure, who=None):
         try:
-            result["of"][name] = measure()
+            with contestants.alone(running, who):
+                result["of"][name] = measure()
         except (RoundFailed, OSError, ValueError, TimeoutError, brokers.BrokerFailed) as why:
             result["skipped"][name] = str(why)[:300]
         say(f"  {name}: {result['of'].get(name) or result['skipped'][name]}")
@@ -195,7 +197,7 @@ def start_after_kill(running, profile, folder):
     def stored(broker, layout):
         try:
             rows = start_up.measure(broker, layout, profile.store_gib, StoreOptions(profile),
-                                    show=lambda row: None)
+                                    show=lambda row: None, caches=profile.caches)
         finally:
             broker.close()
             shutil.rmtree(broker.data_dir, ignore_errors=True)
@@ -209,7 +211,7 @@ def start_after_kill(running, profile, folder):
     if "Kafka" in running:
         note("Kafka", lambda: stored(kafka_store(folder), "kafka"))
     if "RocketMQ" in running:
-        note("RocketMQ", lambda: start_of_rocketmq(running, profile))
+        note("RocketMQ", lambda: start_of_rocketmq(running, profile), "RocketMQ")
     return result
 
 
@@ -287,7 +289,8 @@ def memory_row(running, profile, folder):
               "stored_mib": profile.memory_mib}
     for layout in LAYOUTS:
         try:
-            result["of"][f"polylog {layout}"] = memory_of(layout, profile, folder)
+            with contestants.alone(running):
+                result["of"][f"polylog {layout}"] = memory_of(layout, profile, folder)
         except (RoundFailed, OSError, ValueError, TimeoutError, brokers.BrokerFailed) as why:
             result["skipped"][f"polylog {layout}"] = str(why)[:300]
     greetings = {"Kafka": API_VERSIONS_REQUEST, "RocketMQ": b"", "Redis": b"*1\r\n$4\r\nPING\r\n",

@@ -20,6 +20,7 @@ from report import cell, machine, say, write_json
 RECOVERED = re.compile(r"(\d+) partitions, (?:un)?clean stop, (\d+) bytes read")
 IN_FLIGHT = 16
 MIB = 2**20
+CACHES = ("warm", "cold")
 
 
 def add_options(parser):
@@ -136,8 +137,8 @@ def drop_page_cache():
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
-def measure(broker, layout, gib, options, show=None):
-    """Two starts after kill -9, the second one with nothing in the page cache."""
+def measure(broker, layout, gib, options, show=None, caches=CACHES):
+    """Starts after kill -9: with a warm page cache, and with nothing in it."""
     show = show or print_row
     rows = []
     broker.start()
@@ -146,7 +147,7 @@ def measure(broker, layout, gib, options, show=None):
     before = time.monotonic()
     write(broker, gib * 2**30, options.partitions)
     say(f"{broker.kind} {layout}: {gib} GiB in {time.monotonic() - before:.0f} s")
-    for cache in ("warm", "cold"):
+    for cache in caches:
         if cache == "cold":
             write(broker, options.tail_mib * MIB, options.partitions)
         broker.kill9()

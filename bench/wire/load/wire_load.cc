@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr std::int64_t grace_ns = 5 * second_ns;
+constexpr std::int64_t first_round_ns = 30 * second_ns;
 constexpr double warm_share = 0.1;  // of the time of `rate`, whose latencies don't count
 
 volatile std::sig_atomic_t stopped = 0;
@@ -166,9 +167,11 @@ class Load {
         ++waiting_;
       }
       for (std::size_t i = 0; i < links_.size(); ++i) links_.flush(i);
+      // Whatever it takes, one round is timed.
+      const std::int64_t give_up = round == 0 ? before + first_round_ns : until_ + grace_ns;
       while (waiting_ > 0) {
-        if (stopped || now_ns() > until_ + grace_ns) return;
-        links_.turn(until_ + grace_ns,
+        if (stopped || now_ns() > give_up) return;
+        links_.turn(give_up,
                     [&](std::size_t i, const Flight& flight, const Answer& answer) {
                       if (take(flight, answer)) return;
                       links_[i].add(next_partition(), before);
