@@ -9,7 +9,6 @@
 
 #include "base/assert.h"
 #include "broker/broker_impl.h"
-#include "broker/turn_writes.h"
 
 namespace polylog::broker {
 
@@ -23,6 +22,8 @@ constexpr std::int64_t write_report_interval_ns = 1'000'000'000;
 constexpr std::size_t shared_writes_min = 32;
 // So many logs go to a sync round at once, while the rest of the turn is written.
 constexpr std::size_t submitted_together = 64;
+// A turn over so many logs ends at once: the first of them are synced while requests are still read.
+constexpr std::size_t turn_logs_max = 200;
 
 }  // namespace
 
@@ -36,6 +37,7 @@ Broker::Impl::Impl(Broker& broker_in, fs::FileSystem& fs_in,
       stores(std::move(stores_in)),
       report_to([](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }),
       names(std::make_shared<NameLocks>(broker.reactor_.context())),
+      help([this](std::function<void()> task) { return broker.pool_.submit(std::move(task), {}); }),
       rounds_done(broker.reactor_.context(), 0),
       producer_ids(broker.reactor_.context()) {}
 
@@ -70,9 +72,10 @@ std::shared_ptr<LogState> Broker::Impl::state_of(const std::shared_ptr<storage::
 }
 
 void Broker::Impl::staged(LogState& state) {
-  if (state.staged) return;
   state.staged = true;
+  if (std::exchange(state.listed, true)) return;
   staged_logs.push_back(state.shared_from_this());
+  if (staged_logs.size() >= turn_logs_max) return end_of_turn();
   if (turn_posted) return;
   turn_posted = true;
   // Behind everything that is queued now: what it stages joins this turn's writes.
@@ -86,6 +89,7 @@ void Broker::Impl::end_of_turn() {
   turn_posted = false;
   std::vector<std::shared_ptr<LogState>> logs;
   logs.swap(staged_logs);
+  for (const auto& state : logs) state->listed = false;
   if (logs.size() < shared_writes_min) {
     for (const auto& state : logs) write(*state, not_written);
   } else {
@@ -103,8 +107,7 @@ void Broker::Impl::write_shared(const std::vector<std::shared_ptr<LogState>>& st
   logs.reserve(states_written.size());
   for (const auto& state : states_written) logs.push_back(state->log);
   const auto writes = std::make_shared<TurnWrites>(std::move(logs));
-  // A pool that has no thread for it helps late or not at all.
-  static_cast<void>(broker.pool_.submit([writes] { writes->help(); }, {}));
+  help.call(writes);
   std::vector<std::shared_ptr<storage::Log>> to_sync;
   for (std::size_t i = 0; i < states_written.size(); ++i) {
     LogState& state = *states_written[i];

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "broker/broker.h"
+#include "broker/turn_writes.h"
 
 // What the broker's own source files share. Nobody else includes this.
 namespace polylog::broker {
@@ -208,6 +209,7 @@ struct Broker::Impl : std::enable_shared_from_this<Broker::Impl> {
 
   std::vector<std::shared_ptr<LogState>> staged_logs;
   bool turn_posted = false;
+  TurnHelp help;
   std::map<std::int64_t, IntervalQueue> interval_queues;  // by interval_ms
   std::unordered_set<std::shared_ptr<LogState>> retries;
   bool retry_armed = false;

@@ -78,6 +78,7 @@ struct LogState : std::enable_shared_from_this<LogState> {
   std::int64_t flush_interval_ms = 0;  // shortest that this turn's appends ask for; 0: none
   bool epoch_begun = false;
   bool staged = false;         // append() was called since the last write_staged()
+  bool listed = false;         // among the logs that the end of this turn writes, once
   bool sync_wanted = false;    // by one of this turn's appends: their topic acknowledges syncs
   bool flush_pending = false;  // a timer will submit the log
   bool failed = false;         // a sync failed: writes are refused until restart

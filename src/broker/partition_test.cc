@@ -136,6 +136,33 @@ TEST_F(PartitionTest, a_turn_over_many_logs_writes_each_once_and_an_error_costs_
   }
 }
 
+TEST_F(PartitionTest, a_turn_over_very_many_logs_is_written_before_the_requests_behind_are_read) {
+  constexpr std::int32_t count = 500;
+  world.make("many", {}, count);
+  std::vector<Pending<Result<void>>> answers;
+  std::int32_t written_early = 0;
+  for (std::int32_t i = 0; i < count; ++i) {
+    FakeLog& log = world.log_of({"many", i});
+    if (i % 5 == 0) log.write_error = Errc::no_space;
+    const auto one = world.broker().find("many", i);
+    const Result<Appended> appended = one->append(batch_of(2));
+    ASSERT_TRUE(appended) << i;
+    if (log.writes > 0) written_early = i + 1;
+    answers.push_back(world.start(one->acknowledged(*appended, Acks::all, forever)));
+  }
+  EXPECT_GT(written_early, 0);
+  EXPECT_LT(written_early, count);
+  EXPECT_EQ(world.log_of({"many", 0}).writes, 1);
+  EXPECT_EQ(world.log_of({"many", count - 1}).writes, 0);
+  world.sync_round();
+  for (std::int32_t i = 0; i < count; ++i) {
+    const FakeLog& log = world.log_of({"many", i});
+    EXPECT_EQ(log.writes, 1) << i;
+    EXPECT_EQ(log.durable, LogPosition(i % 5 == 0 ? 0 : 2)) << i;
+    EXPECT_EQ(answers[static_cast<std::size_t>(i)].get().has_value(), i % 5 != 0) << i;
+  }
+}
+
 TEST_F(PartitionTest, a_duplicate_waits_for_its_original) {
   const Appended original = append(batch_of(2, 9));
   const Appended again = append(batch_of(2, 9));
@@ -268,10 +295,12 @@ TEST_F(PartitionTest, what_a_failed_roll_drops_of_a_turn_is_told_to_those_who_st
   auto waits = acked(lost);
   log().append_drops = Errc::no_space;
   EXPECT_FALSE(partition->append(batch_of(1)));
+  const int before = log().writes;
   const Appended next = append(batch_of(3));
   EXPECT_EQ(next.end, lost.end);
   auto later = acked(next);
   world.turn();
+  EXPECT_EQ(log().writes, before + 1) << "the log is written once at the end of its turn";
   EXPECT_EQ(code(waits), Errc::no_space);
   world.sync_round();
   EXPECT_TRUE(later.get());

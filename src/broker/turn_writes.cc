@@ -13,7 +13,7 @@ bool TurnWrites::write_next() {
   if (index >= writes_.size()) return false;
   Write& write = writes_[index];
   write.outcome = write.log->write_staged();
-  write.done.store(1, std::memory_order_release);
+  write.done.store(1);
   write.done.notify_one();
   return true;
 }
@@ -30,6 +30,27 @@ Result<void> TurnWrites::outcome(std::size_t index) {
   }
   write.log.reset();
   return std::move(write.outcome);
+}
+
+void TurnHelp::call(const std::shared_ptr<TurnWrites>& turn) {
+  {
+    const std::lock_guard lock(call_->mutex);
+    call_->turn = turn;
+    if (std::exchange(call_->waits, true)) return;
+  }
+  if (submit_([call = call_] { answer(*call); })) return;
+  const std::lock_guard lock(call_->mutex);
+  call_->waits = false;
+}
+
+void TurnHelp::answer(Call& call) {
+  std::shared_ptr<TurnWrites> turn;
+  {
+    const std::lock_guard lock(call.mutex);
+    call.waits = false;
+    turn = call.turn.lock();
+  }
+  if (turn != nullptr) turn->help();
 }
 
 }  // namespace polylog::broker

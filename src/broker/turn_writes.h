@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/result.h"
@@ -35,6 +37,29 @@ class TurnWrites {
 
   std::vector<Write> writes_;
   std::atomic<std::size_t> next_{0};
+};
+
+// Calls another thread to the writes of a turn. However long all threads are busy, one call at most
+// waits for them: it keeps nothing of a turn that has ended, and helps with the one that is under
+// way when a thread comes to it.
+class TurnHelp {
+ public:
+  // Runs the task on another thread, some time or never; false: never. Callable on the reactor.
+  using Submit = std::function<bool(std::function<void()> task)>;
+
+  explicit TurnHelp(Submit submit) : submit_(std::move(submit)) {}
+  void call(const std::shared_ptr<TurnWrites>& turn);  // on the reactor
+
+ private:
+  struct Call {
+    std::mutex mutex;
+    std::weak_ptr<TurnWrites> turn;  // the latest one
+    bool waits = false;
+  };
+  static void answer(Call& call);
+
+  const Submit submit_;
+  const std::shared_ptr<Call> call_ = std::make_shared<Call>();
 };
 
 }  // namespace polylog::broker
