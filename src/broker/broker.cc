@@ -22,7 +22,7 @@ constexpr std::int64_t write_report_interval_ns = 1'000'000'000;
 constexpr std::size_t shared_writes_min = 32;
 // So many logs go to a sync round at once, while the rest of the turn is written.
 constexpr std::size_t submitted_together = 64;
-// A turn over so many logs ends at once: the first of them are synced while requests are still read.
+// A turn over so many logs ends at once: they are synced while the requests behind are read.
 constexpr std::size_t turn_logs_max = 200;
 
 }  // namespace
