@@ -185,8 +185,11 @@ bool Sidecar::begin_file() {
 
 bool Sidecar::append(std::uint8_t type, ByteView payload) {
   write_pending();
+  // A point that rests on a round which was left out can't be used, and would take the place of one
+  // that can.
+  const bool unfounded = missed_ && type == sidecar_type::recovery_point;
   bool wrote = false;
-  if (!silent_) {
+  if (!silent_ && !unfounded) {
     SidecarFrames frames(size_, facts_, durable_);
     frames.add(type, payload);
     // Later records would rely on a fact that nobody was told of.

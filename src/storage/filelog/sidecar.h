@@ -103,10 +103,11 @@ struct RoundFile {
 };
 
 // The file, open for appending. Thread-safe; nobody who notes something waits for a sync that
-// another waits for. A lower bound that finds no room is left out. After a failed sync, a write
-// that failed half-way, or a fact without a Result that found no room, nothing more is said until
-// rewrite() succeeds. What a sync round tells waits in memory for write_noted(), or for the next
-// note of another kind, whichever comes first: a round over a thousand logs is one write.
+// another waits for. A lower bound that finds no room is left out, and until the next rewrite() all
+// recovery points are, which may rest on it. After a failed sync, a write that failed half-way, or
+// a fact without a Result that found no room, nothing more is said until rewrite() succeeds. What a
+// sync round tells waits in memory for write_noted(), or for the next note of another kind,
+// whichever comes first: a round over a thousand logs is one write.
 class Sidecar {
  public:
   // Reads what is there (a missing or torn file is not an error) and opens it for appending. On a

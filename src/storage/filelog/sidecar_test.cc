@@ -470,5 +470,42 @@ TEST(Sidecar, the_last_two_marks_are_kept_and_a_cut_takes_promises_back) {
   EXPECT_TRUE(again.state.clean);
 }
 
+RecoveryPoint point_at(std::uint64_t position, std::int64_t offset) {
+  RecoveryPoint point;
+  point.position = position;
+  point.offset = offset;
+  return point;
+}
+
+TEST(Sidecar, no_point_is_noted_that_may_rest_on_a_round_that_was_left_out) {
+  for (const bool at_once : {false, true}) {  // the round is written for the point's sake
+    fs::SimFileSystem fs;
+    Opened first = open(fs);
+    const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+    write_round(*first.sidecar, id, LogPosition(10), {round_file(100, 0, 0)});
+    ASSERT_TRUE(first.sidecar->recovery_point(id, point_at(100, 10)));
+    first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
+    fs.fail_step(fs.steps() + 1, fs::Fault::no_space);
+    if (!at_once) first.sidecar->write_noted();
+    EXPECT_FALSE(first.sidecar->recovery_point(id, point_at(200, 20)));
+    const auto refused = first.sidecar->recovery_point_synced(id, point_at(200, 20));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::no_space);
+    EXPECT_FALSE(first.sidecar->silent());
+    EXPECT_EQ(open(fs).state.logs.at("t-0").recovery.value().offset, 10);
+    // Written anew the file has the round.
+    SidecarState truth;
+    truth.logs["t-0"] = open(fs).state.logs.at("t-0");
+    first.sidecar->begin_rewrite();
+    first.sidecar->round(id, LogPosition(20), {round_file(200, 0, 0)});
+    EXPECT_FALSE(first.sidecar->recovery_point(id, point_at(200, 20)));
+    ASSERT_TRUE(first.sidecar->rewrite(truth));
+    EXPECT_EQ(open(fs).state.logs.at("t-0").recovery.value().offset, 20);
+    write_round(*first.sidecar, id, LogPosition(30), {round_file(300, 0, 0)});
+    EXPECT_TRUE(first.sidecar->recovery_point_synced(id, point_at(300, 30)));
+    EXPECT_EQ(open(fs).state.logs.at("t-0").recovery.value().offset, 30);
+  }
+}
+
 }  // namespace
 }  // namespace polylog::storage

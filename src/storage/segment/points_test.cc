@@ -44,5 +44,46 @@ TEST(SegmentPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of
   check_that_what_a_start_reads_is_known<StoreRig>();
 }
 
+Batch of_producer(std::int64_t id, int sequence) {
+  return make_batch({"value"}, {ProducerId(id), 0, sequence, sequence});
+}
+
+// Retention has taken all that producer 7 sent, so that only a recovery point tells of it; then
+// comes something by producer 9, not synced yet.
+void let_producer_expire(StoreRig& rig) {
+  rig.config.scan_bytes_max = 1;
+  rig.log_config.retention_ms = 1000;
+  rig.log_config.segment_ms = 500;
+  ASSERT_TRUE(rig.open());
+  const auto log = rig.log();
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(rig.append(*log, of_producer(7, i)));
+  ASSERT_TRUE(rig.sync(*log));
+  rig.clock.advance_ms(10'000);
+  ASSERT_TRUE(dynamic_cast<RolledLog&>(*log).roll_by_age(rig.clock.now()));
+  ASSERT_TRUE(rig.sync(*log));
+  const auto retained = rig.store->retain({"t", 0}, Offset(4), Timestamp(2'000'000));
+  ASSERT_TRUE(retained);
+  ASSERT_EQ(retained->segments_removed, 1U);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(rig.append(*log, of_producer(9, i)));
+}
+
+// What it rests on is not in the sidecar: it must not take the place of one that can be used.
+TEST(SegmentPoints, a_point_behind_a_round_that_found_no_room_takes_no_ones_place) {
+  StoreRig rig;
+  ASSERT_NO_FATAL_FAILURE(let_producer_expire(rig));
+  const auto log = rig.log();
+  const auto dirty = log->log()->dirty();
+  ASSERT_TRUE(dirty && *dirty);
+  for (const fs::FilePtr& file : (*dirty)->files) ASSERT_TRUE(file->sync());
+  log->log()->settled(**dirty, true);
+  rig.disk->fail_step(rig.disk->steps() + 1, fs::Fault::no_space);
+  log->log()->write_noted();
+  EXPECT_TRUE(rig.store->advance_points().empty());
+  ASSERT_TRUE(rig.kill());
+  EXPECT_EQ(rig.log()->offsets().end, Offset(8));
+  expect_known(rig, of_producer, 7, 0, 4);
+  expect_known(rig, of_producer, 9, 4, 8);
+}
+
 }  // namespace
 }  // namespace polylog::storage::segment
