@@ -49,6 +49,7 @@ constexpr std::size_t epoch_entry_bytes = 12;
 
 // Adds what a round says about one file; false when blocks are missing in between.
 bool merge(FileNote& note, const RoundFile& file) {
+  if (note.inode != file.inode) note = FileNote();  // another file has taken its place
   if (file.durable_bytes < note.sums.size()) return true;  // an older round, written late
   if (!note.sums.restore(file.first_block, file.blocks, file.tail, file.durable_bytes)) {
     return false;
@@ -267,8 +268,11 @@ bool SidecarDecoder::apply_round(ByteView payload) {
     file.tail.crc = reader.u32();
     file.tail.first_frame = reader.u32();
     if (!reader.ok()) return false;
-    // A file whose blocks are not all known is as good as one without a note.
-    if (note != nullptr && !merge(note->files[file.base], file)) note->files.erase(file.base);
+    if (note == nullptr) continue;
+    // A power cut may have taken the round before. What was durable of a file is so still: it gets
+    // shorter with a `cut` alone. One of whose beginning nothing is known has no note.
+    const auto known = note->files.try_emplace(file.base).first;
+    if (!merge(known->second, file) && known->second.inode != file.inode) note->files.erase(known);
   }
   if (!reader.ok()) return false;
   if (note != nullptr) note->durable = std::max(note->durable, durable);
@@ -299,7 +303,12 @@ bool SidecarDecoder::apply_recovery_point(ByteView payload) {
   }
   point.producers = to_vector(reader.bytes(reader.u32()));
   if (!reader.ok()) return false;
-  if (LogNote* const note = find(id)) note->recovery = std::move(point);
+  LogNote* const note = find(id);
+  if (note == nullptr) return true;
+  // The round it rests on may be one that a power cut took; an older point is of more use then.
+  const auto file = note->files.find(point.base);
+  const bool founded = file != note->files.end() && file->second.sums.size() >= point.position;
+  if (founded || !note->recovery) note->recovery = std::move(point);
   return true;
 }
 

@@ -328,14 +328,26 @@ TEST(Sidecar, written_anew_keeps_the_points_of_logs_that_have_none_at_that_momen
   EXPECT_FALSE(again.state.logs.at("new-0").recovery);
 }
 
-TEST(Sidecar, a_gap_in_the_blocks_makes_the_files_note_void) {
+TEST(Sidecar, a_gap_in_the_blocks_adds_nothing_to_the_files_note) {
   SidecarState state;
   SidecarDecoder decoder(state);
   ASSERT_TRUE(decoder.apply(sidecar_type::begin_log, encode_begin_log(1, Uuid{}, "t-0")));
-  ASSERT_TRUE(decoder.apply(sidecar_type::round,
-                            encode_round(1, LogPosition(5), {round_file(200'000, 2, 1)})));
-  EXPECT_TRUE(state.logs.at("t-0").files.empty());
+  const auto round = [&](std::int64_t durable, const RoundFile& file) {
+    ASSERT_TRUE(decoder.apply(sidecar_type::round, encode_round(1, LogPosition(durable), {file})));
+  };
+  const auto& files = state.logs.at("t-0").files;
+  round(5, round_file(200'000, 2, 1));
+  EXPECT_TRUE(files.empty()) << "nothing is known of its beginning";
   EXPECT_EQ(state.logs.at("t-0").durable, LogPosition(5));
+  round(6, round_file(70'000, 0, 1));
+  round(7, round_file(200'000, 2, 1));
+  ASSERT_TRUE(files.contains(0)) << "what was durable is so still";
+  EXPECT_EQ(files.at(0).sums.size(), 70'000U);
+  EXPECT_EQ(state.logs.at("t-0").durable, LogPosition(7));
+  RoundFile other = round_file(200'000, 1, 2);
+  other.inode = 8;
+  round(8, other);
+  EXPECT_TRUE(files.empty()) << "another file, of whose beginning nothing is known";
 }
 
 TEST(Sidecar, a_record_of_a_later_version_changes_nothing_and_ends_a_clean_stop) {
@@ -505,6 +517,61 @@ TEST(Sidecar, no_point_is_noted_that_may_rest_on_a_round_that_was_left_out) {
     EXPECT_TRUE(first.sidecar->recovery_point_synced(id, point_at(300, 30)));
     EXPECT_EQ(open(fs).state.logs.at("t-0").recovery.value().offset, 30);
   }
+}
+
+// A power cut may leave a hole above what a sync has covered; what stands below it holds.
+TEST(Sidecar, a_hole_above_what_was_synced_takes_nothing_from_what_stands_below) {
+  constexpr std::uint64_t block = BlockSums::block_bytes;
+  fs::SimFileSystem fs;
+  Opened first = open(fs);
+  const std::uint32_t id = first.sidecar->begin_log("t-0", Uuid{});
+  write_round(*first.sidecar, id, LogPosition(10), {round_file(2 * block, 0, 2)});
+  ASSERT_TRUE(first.sidecar->recovery_point_synced(id, point_at(2 * block, 10)));
+  const auto from = fs.info(path)->size;
+  write_round(*first.sidecar, id, LogPosition(20), {round_file(3 * block, 2, 1)});
+  const auto to = fs.info(path)->size;
+  write_round(*first.sidecar, id, LogPosition(30), {round_file(4 * block, 3, 1)});
+  ASSERT_TRUE(first.sidecar->recovery_point(id, point_at(4 * block, 30)));
+  EXPECT_EQ(open(fs).state.logs.at("t-0").recovery.value().offset, 30);
+  auto bytes = *fs::read_file(fs, path, 1 << 20);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(from),
+            bytes.begin() + static_cast<std::ptrdiff_t>(to), std::uint8_t{0});
+  SidecarState state;
+  EXPECT_EQ(decode_sidecar(bytes, state), bytes.size());
+  EXPECT_TRUE(state.damage.empty());
+  const LogNote& note = state.logs.at("t-0");
+  ASSERT_TRUE(note.files.contains(0));
+  EXPECT_EQ(note.files.at(0).sums.size(), 2 * block);
+  EXPECT_EQ(note.recovery.value().offset, 10) << "the sums don't reach to the later one";
+}
+
+TEST(Sidecar, a_point_in_a_file_that_is_not_known_takes_no_ones_place) {
+  SidecarState state;
+  SidecarDecoder decoder(state);
+  ASSERT_TRUE(decoder.apply(sidecar_type::begin_log, encode_begin_log(1, Uuid{}, "t-0")));
+  const auto point = [&](std::int64_t base, std::uint64_t position, std::int64_t offset) {
+    RecoveryPoint at = point_at(position, offset);
+    at.base = base;
+    ASSERT_TRUE(decoder.apply(sidecar_type::recovery_point, encode_recovery_point(1, at)));
+  };
+  const auto& recovery = state.logs.at("t-0").recovery;
+  // Where there is none it may be what is left of a file that retention took.
+  point(3, 100, 4);
+  ASSERT_TRUE(recovery);
+  RoundFile file = round_file(100, 0, 0);
+  file.base = 4;
+  ASSERT_TRUE(decoder.apply(sidecar_type::round, encode_round(1, LogPosition(8), {file})));
+  point(4, 100, 8);
+  EXPECT_EQ(recovery->offset, 8);
+  point(4, 101, 9);
+  EXPECT_EQ(recovery->offset, 8) << "not known to be durable";
+  point(9, 0, 9);
+  EXPECT_EQ(recovery->offset, 8) << "in a file that may not be there";
+  file = round_file(0, 0, 0);
+  file.base = 9;
+  ASSERT_TRUE(decoder.apply(sidecar_type::round, encode_round(1, LogPosition(9), {file})));
+  point(9, 0, 9);
+  EXPECT_EQ(recovery->offset, 9);
 }
 
 }  // namespace

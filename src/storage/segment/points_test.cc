@@ -85,5 +85,28 @@ TEST(SegmentPoints, a_point_behind_a_round_that_found_no_room_takes_no_ones_plac
   expect_known(rig, of_producer, 9, 4, 8);
 }
 
+// A power cut may take what a round said, and leave what was said after it.
+TEST(SegmentPoints, a_hole_in_the_sidecars_end_leaves_the_point_before_it) {
+  for (const bool blocks : {false, true}) {  // rounds that each add one to those of the file
+    StoreRig rig;
+    ASSERT_NO_FATAL_FAILURE(let_producer_expire(rig));
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    for (int i = 0; blocks && i < 4; ++i) {
+      ASSERT_TRUE(rig.append(*rig.log(), {std::string(70'000, 'x')}));
+      ASSERT_TRUE(rig.sync(*rig.log()));
+    }
+    EXPECT_TRUE(rig.store->advance_points().empty());
+    for (const fs::CrashChoice& choice : rig.disk->crash_choices(1, 100)) {
+      SCOPED_TRACE(choice.to_string());
+      StoreRig after;
+      after.disk = rig.disk->crash_state(choice);
+      ASSERT_TRUE(after.open());
+      EXPECT_EQ(after.log()->offsets().end, Offset(blocks ? 12 : 8));
+      expect_known(after, of_producer, 7, 0, 4);
+      expect_known(after, of_producer, 9, 4, 8);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace polylog::storage::segment
