@@ -20,6 +20,8 @@ Result<void> RolledRecovery::run() {
   epochs_on_file_ = log_.epochs_;
   POLYLOG_ASSIGN(point, start_at_point());
   if (point) {
+    // Under another id a sidecar written anew would not keep the point, where there is no newer.
+    log_.sidecar_id_ = evidence_.note->id;
     log_.point_base_ = evidence_.note->recovery->base;
     log_.point_offset_ = evidence_.note->recovery->offset;
   } else {

@@ -108,5 +108,28 @@ TEST(SegmentPoints, a_hole_in_the_sidecars_end_leaves_the_point_before_it) {
   }
 }
 
+// The log goes on in a new file, which no sync has covered when the sidecar is written anew.
+TEST(SegmentPoints, a_start_that_begins_a_new_file_behind_damage_keeps_its_point) {
+  StoreRig rig;
+  ASSERT_NO_FATAL_FAILURE(let_producer_expire(rig));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.store->close());
+  rig.disk->flip_bit("/data/segment/t-0/1.msg", 40, 0);
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.recovery.clean);
+  ASSERT_FALSE(rig.recovery.notes.empty());
+  for (int start = 0; start < 3; ++start) {
+    EXPECT_EQ(rig.log()->offsets().end, Offset(8));
+    expect_known(rig, of_producer, 7, 0, 4);
+    ASSERT_TRUE(rig.kill());
+  }
+  ASSERT_TRUE(rig.append(*rig.log(), of_producer(8, 0)));
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.kill());
+  EXPECT_EQ(rig.log()->offsets().end, Offset(9));
+  expect_known(rig, of_producer, 7, 0, 4);
+  expect_known(rig, of_producer, 8, 8, 9);
+}
+
 }  // namespace
 }  // namespace polylog::storage::segment
