@@ -130,5 +130,21 @@ TEST_F(RocketmqFactsTest, a_fact_is_kept_when_the_sidecar_is_being_written_anew)
   EXPECT_EQ(end_of(2), (EpochEnd{LeaderEpoch(2), LogPosition(3)}));
 }
 
+TEST_F(RocketmqFactsTest, what_a_checkpoint_that_went_wrong_had_synced_is_noted) {
+  put("one");
+  ASSERT_TRUE(store->checkpoint());
+  put("two");
+  disk->fail_path("/consumequeue/", fs::Fault::no_space);
+  EXPECT_FALSE(store->checkpoint());
+  disk->clear_faults();
+  const std::int64_t durable = store->shared_log()->durable_end().value();
+  SidecarState state;
+  decode_sidecar(*fs::read_file(*disk, sidecar_path, 1 << 20), state);
+  const LogNote& note = state.logs.at("commitlog");
+  EXPECT_EQ(note.durable.value(), durable);
+  EXPECT_EQ(note.files.at(0).sums.size(), static_cast<std::uint64_t>(durable));
+  EXPECT_LT(note.recovery.value().offset, durable);
+}
+
 }  // namespace
 }  // namespace polylog::storage::rocketmq

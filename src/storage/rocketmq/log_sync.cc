@@ -556,6 +556,7 @@ Result<void> SharedLog::save_progress() {
   if (index_.sync_failed()) fail_log();
   Result<void> synced = sync_volume();
   settled(round, synced.has_value());
+  sidecar_->write_noted();  // a checkpoint that is given up below has noted a round all the same
   POLYLOG_TRY(synced);
   POLYLOG_TRY(flushed);
   const std::lock_guard sync_lock(sync_mutex_);
