@@ -138,6 +138,45 @@ TEST(SyncRound, a_log_with_nothing_dirty_is_durable_where_it_is) {
   EXPECT_EQ(log->file->syncs, 0);
 }
 
+// Writes down what it is told.
+struct ToldLog final : FakeLog {
+  ToldLog(std::string name_in, std::vector<std::string>& told_in)
+      : name(std::move(name_in)), told(told_in) {}
+  const std::string name;
+  std::vector<std::string>& told;
+  void settled(const storage::DirtyLog& done, bool synced) override {
+    told.push_back(name + (synced ? " settled" : " failed"));
+    FakeLog::settled(done, synced);
+  }
+  void write_noted() override { told.push_back(name + " noted"); }
+};
+
+// One write for the notes of a whole round: the first that is asked for it has those of all.
+TEST(SyncRound, the_logs_write_what_they_noted_once_all_are_settled) {
+  using Told = std::vector<std::string>;
+  Told told;
+  const auto make = [&told](const char* name, std::int64_t end) {
+    auto log = std::make_shared<ToldLog>(name, told);
+    log->written = LogPosition(end);
+    return log;
+  };
+  const auto a = make("a", 1), b = make("b", 2), c = make("c", 3);
+  const auto clean = make("clean", 0), full = make("full", 4);
+  full->dirty_error = Errc::no_space;
+  FakeFileSystem fs;
+  const auto volume = fs.volume();
+  run_sync_round(fs, *volume, {a, clean, b, full, c});
+  EXPECT_EQ(told,
+            (Told{"a settled", "b settled", "c settled", "a noted", "b noted", "c noted"}));
+  told.clear();
+  b->written = LogPosition(5);
+  c->written = LogPosition(6);
+  c->directories = {"data/gone-0"};
+  fs.directory_errors["data/gone-0"] = Errc::not_found;
+  run_sync_round(fs, *volume, {b, c});
+  EXPECT_EQ(told, (Told{"b settled", "c failed", "b noted", "c noted"}));
+}
+
 TEST(SimulatedDurability, submitting_a_log_twice_is_one_submission_and_rounds_are_numbered) {
   FakeFileSystem fs;
   std::vector<Durability::Outcome> seen;
