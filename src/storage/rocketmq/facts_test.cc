@@ -146,5 +146,23 @@ TEST_F(RocketmqFactsTest, what_a_checkpoint_that_went_wrong_had_synced_is_noted)
   EXPECT_LT(note.recovery.value().offset, durable);
 }
 
+TEST_F(RocketmqFactsTest, a_start_whose_indexes_wait_for_room_keeps_the_point_it_began_at) {
+  for (int i = 0; i < 20; ++i) put("one", "a", "KEYS\x01k\x02");
+  ASSERT_TRUE(store->checkpoint());
+  put("two", "a", "KEYS\x01k\x02");
+  sync();
+  store.reset();
+  disk = disk->crash_state({.mode = fs::CrashChoice::Mode::kill});
+  disk->fail_path("/index/", fs::Fault::no_space);
+  const Recovery waits = open();
+  ASSERT_FALSE(waits.notes.empty());
+  EXPECT_NE(waits.notes.back().find("for room"), std::string::npos) << waits.notes.back();
+  EXPECT_GT(waits.bytes_scanned, 0U);
+  EXPECT_EQ(kill().bytes_scanned, waits.bytes_scanned);
+  EXPECT_EQ(read().size(), 21U);
+  EXPECT_EQ(kill().bytes_scanned, 0U);
+  EXPECT_EQ(find("a", "k").size(), 21U);
+}
+
 }  // namespace
 }  // namespace polylog::storage::rocketmq

@@ -211,7 +211,8 @@ class StoreOpening {
         POLYLOG_TRY(queue->files_.cut(queue->flushed_));
       }
     }
-    if (auto flushed = log_.flush_entries(); !flushed) {
+    const auto flushed = log_.flush_entries();
+    if (!flushed) {
       if (flushed.error().code != Errc::no_space) return flushed;
       report_.notes.push_back("queue entries wait for room: " + flushed.error().to_string());
     }
@@ -229,7 +230,7 @@ class StoreOpening {
     for (const CommitFilePtr& file : log_.commit_log_.files()) file->dirty = file->fresh = false;
     log_.directory_dirty_ = log_.facts_dirty_ = false;
     // A point must not lie beyond what the queues and the index have.
-    const bool waits = !log_.with_pending_.empty() || !indexed;
+    const bool waits = !flushed || !log_.with_pending_.empty() || !indexed;
     if (!waits) log_.last_point_ = log_.capture_point();
     if (auto rewritten = log_.rewrite_sidecar(false); !rewritten) {
       // A full disk: the old sidecar stays a lower bound, and nothing more is said in it.

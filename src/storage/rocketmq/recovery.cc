@@ -88,6 +88,7 @@ Result<std::int64_t> LogRecovery::choose_start() {
         // What the index has beyond the point may be of messages that a crash took; the rest of it
         // is dispatched again.
         POLYLOG_TRY(log_.index_.take_back(point.offset));
+        log_.last_point_ = point;  // the next start's too, unless this one gets further
         return point.offset;
       }
       note(states.error().context + ": the whole log is read");
