@@ -346,6 +346,7 @@ std::optional<RecoveryPoint> RolledLog::capture_without(std::size_t count) const
 // with the next round; until then a start knows those producers that have records left.
 Result<void> RolledLog::keep_producers(std::size_t count) {
   std::shared_ptr<DataSegment> last;
+  bool unsaved = false;
   {
     const std::lock_guard lock(mutex_);
     const DataSegment& first = *segments_[count];
@@ -353,9 +354,10 @@ Result<void> RolledLog::keep_producers(std::size_t count) {
     want_point_ = true;
     if (written_end_ != durable_end_) return {};
     last = segments_.back();
+    unsaved = last->has_unsaved_entries();
   }
   std::vector<fs::FilePtr> files;
-  if (last->has_unsaved_entries()) POLYLOG_TRY(save_indexes(last, files));
+  if (unsaved) POLYLOG_TRY(save_indexes(last, files));
   std::optional<RecoveryPoint> point;
   RoundFile file;
   LogPosition durable;
