@@ -269,8 +269,13 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   Result<bool> save_point();
   void note_point(const RecoveryPoint& point);  // notes_mutex_ is held, mutex_ is not
   void point_noted(const RecoveryPoint& point);
-  // So many segments are about to go: not with them the point that alone knows their producers.
-  Result<void> keep_producers(std::size_t count);
+  // What retention is about to take. Segments behind the last one are made meanwhile.
+  struct Expiry {
+    std::size_t count = 0;  // so many segments from the front
+    std::shared_ptr<DataSegment> last;
+  };
+  // Whether their producers are known without them. False: the next round's point will tell.
+  Result<bool> keep_producers(const Expiry& expiry);
   std::optional<RecoveryPoint> capture_without(std::size_t count) const;
   std::uint64_t bytes_beyond(const RecoveryPoint& point) const;
   // Writes indexes and state of sealed segments; leaves for later what does not fit on disk.
@@ -283,7 +288,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   Result<std::optional<TimedOffset>> find_in(const ReadPlan& plan, Timestamp at,
                                              std::int64_t log_start) const;
   RetainedFile retained(std::size_t index, Timestamp now) const;
-  std::size_t plan_expiry(Offset visible, Timestamp now);  // so many segments from the front
+  Expiry plan_expiry(Offset visible, Timestamp now);
   // So many of them may go now: those that nothing on the disk has to replace.
   Result<std::size_t> secure_expiry(std::size_t count);
   std::vector<std::shared_ptr<DataSegment>> drop_front(std::size_t count);
@@ -305,6 +310,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   bool unclean_ = false;
   bool root_dirty_ = false;  // the partition directory's own name
   bool want_point_ = false;
+  bool put_off_ = false;  // retention, by its last turn: sync_mutex_ guards it
   // Of the last point that the sidecar was told of; -1: there is none.
   std::int64_t point_base_ = -1, point_offset_ = -1;
   std::uint64_t beyond_point_ = 0;  // bytes that lie beyond it

@@ -284,10 +284,10 @@ RetainedFile RolledLog::retained(std::size_t index, Timestamp now) const {
   return file;
 }
 
-std::size_t RolledLog::plan_expiry(Offset visible, Timestamp now) {
+RolledLog::Expiry RolledLog::plan_expiry(Offset visible, Timestamp now) {
   const std::lock_guard notes(notes_mutex_);
   const std::lock_guard lock(mutex_);
-  if (closed_ || failed_ || !staged_.empty() || !rounds_.empty()) return 0;
+  if (closed_ || failed_ || !staged_.empty() || !rounds_.empty()) return {};
   std::vector<RetainedFile> files;
   for (std::size_t i = 0; i < segments_.size(); ++i) files.push_back(retained(i, now));
   RetentionRule rule;
@@ -302,7 +302,7 @@ std::size_t RolledLog::plan_expiry(Offset visible, Timestamp now) {
     // The active segment goes too: one empty segment named by the log end remains.
     if (auto rolled = roll(written_end_); !rolled) --count;
   }
-  return count;
+  return {count, segments_.back()};
 }
 
 // The new start first: a file that a crash brings back lies below it and stays deleted. Where there
@@ -342,18 +342,17 @@ std::optional<RecoveryPoint> RolledLog::capture_without(std::size_t count) const
   return durable && saved ? std::optional(capture_point()) : std::nullopt;
 }
 
-// The log start is on the disk, and the names are. A log that is being written to gets its point
-// with the next round; until then a start knows those producers that have records left.
-Result<void> RolledLog::keep_producers(std::size_t count) {
-  std::shared_ptr<DataSegment> last;
+// The log start is on the disk, and the names are: not the name of a segment made since, and no
+// point goes into that one.
+Result<bool> RolledLog::keep_producers(const Expiry& expiry) {
+  const std::shared_ptr<DataSegment>& last = expiry.last;
   bool unsaved = false;
   {
     const std::lock_guard lock(mutex_);
-    const DataSegment& first = *segments_[count];
-    if (point_base_ >= first.number || point_offset_ == first.base) return {};
+    const DataSegment& first = *segments_[expiry.count];
+    if (point_base_ >= first.number || point_offset_ == first.base) return true;
     want_point_ = true;
-    if (written_end_ != durable_end_) return {};
-    last = segments_.back();
+    if (written_end_ != durable_end_ || last != segments_.back()) return false;
     unsaved = last->has_unsaved_entries();
   }
   std::vector<fs::FilePtr> files;
@@ -364,18 +363,18 @@ Result<void> RolledLog::keep_producers(std::size_t count) {
   const std::lock_guard notes(notes_mutex_);
   {
     const std::lock_guard lock(mutex_);
-    if (last == segments_.back()) point = capture_without(count);
+    if (last == segments_.back()) point = capture_without(expiry.count);
     file = last->capture_round();
     durable = LogPosition(durable_end_);
   }
-  if (!point) return {};
+  if (!point) return false;
   // The sidecar may not know a new file yet.
   if (file.durable_bytes == 0) context_.sidecar->round(sidecar_id_, durable, {file});
   POLYLOG_TRY(context_.sidecar->recovery_point_synced(sidecar_id_, *point));
   const std::lock_guard lock(mutex_);
   point_noted(*point);
   want_point_ = false;
-  return {};
+  return true;
 }
 
 std::vector<std::shared_ptr<DataSegment>> RolledLog::drop_front(std::size_t count) {
@@ -392,14 +391,18 @@ std::vector<std::shared_ptr<DataSegment>> RolledLog::drop_front(std::size_t coun
   return gone;
 }
 
+// A log that is being written to gets its point with the next round, and its files go after that.
+// They wait once: a round may find no room on a full disk, and then it is retention that makes it.
 Result<Retained> RolledLog::retain(Offset visible, Timestamp now) {
   const std::lock_guard sync_lock(sync_mutex_);
-  const std::size_t planned = plan_expiry(visible, now);
-  if (planned == 0) return Retained();
-  POLYLOG_ASSIGN(count, secure_expiry(planned));
-  if (auto kept = keep_producers(count); !kept && kept.error().code != Errc::no_space) {
-    return fail(kept.error());
-  }
+  Expiry expiry = plan_expiry(visible, now);
+  if (expiry.count == 0) return Retained();
+  POLYLOG_ASSIGN(count, secure_expiry(expiry.count));
+  expiry.count = count;
+  const auto kept = keep_producers(expiry);
+  if (!kept && kept.error().code != Errc::no_space) return fail(kept.error());
+  put_off_ = kept && !*kept && !put_off_;
+  if (put_off_) return Retained();
   return remove_segments(drop_front(count));
 }
 

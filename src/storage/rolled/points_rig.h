@@ -233,4 +233,54 @@ void check_that_producers_outlive_their_records(MakeBatch make) {
   }
 }
 
+// The same while records wait for a sync: there is no point at the end that could be given at once.
+template <typename Rig, typename MakeBatch>
+void check_that_producers_outlive_their_records_between_syncs(MakeBatch make) {
+  for (const bool within : {false, true}) {    // there is a point in the file that goes
+    for (const bool sealed : {false, true}) {  // a round covered what that file ended with
+      for (const bool synced : {true, false}) {
+        SCOPED_TRACE(std::string(within ? "a point within, " : "no point, ") +
+                     (sealed ? "sealed, " : "") + (synced ? "then a round" : "no round"));
+        Rig rig;
+        rig.log_config.retention_ms = 1000;
+        rig.log_config.segment_ms = 500;
+        ASSERT_TRUE(rig.open());
+        for (int i = 0; i < 4; ++i) {
+          ASSERT_TRUE(rig.append(*rig.log(), make(8, i)));
+          if (i != 1 || !within) continue;
+          ASSERT_TRUE(rig.sync(*rig.log()));
+          ASSERT_TRUE(rig.store->checkpoint());
+        }
+        ASSERT_TRUE(rig.sync(*rig.log()));
+        rig.clock.advance_ms(10'000);
+        ASSERT_TRUE(dynamic_cast<RolledLog&>(*rig.log()).roll_by_age(rig.clock.now()));
+        ASSERT_TRUE(rig.append(*rig.log(), make(9, 0)));
+        if (sealed) {
+          ASSERT_TRUE(rig.sync(*rig.log()));
+          ASSERT_TRUE(rig.append(*rig.log(), make(9, 1)));
+        }
+        const auto retain = [&rig] {
+          const auto retained = rig.store->retain({"t", 0}, Offset(4), Timestamp(2'000'000));
+          EXPECT_TRUE(retained) << retained.error().to_string();
+          return retained ? retained->segments_removed : 0;
+        };
+        const auto expect_producer = [&rig, &make] {
+          Rig after;
+          after.disk = rig.disk->crash_state({.mode = fs::CrashChoice::Mode::kill});
+          ASSERT_TRUE(after.open());
+          expect_known(after, make, 8, 0, 4);
+        };
+        const bool removed = retain() > 0;
+        expect_producer();
+        if (removed) continue;
+        if (synced) {
+          ASSERT_TRUE(rig.sync(*rig.log()));
+        }
+        EXPECT_EQ(retain(), 1U) << "it is put off once: a round may find no room";
+        if (synced) expect_producer();
+      }
+    }
+  }
+}
+
 }  // namespace polylog::storage
