@@ -175,9 +175,8 @@ std::optional<std::int64_t> KafkaLog::start_checkpoint() const {
 std::int64_t KafkaLog::recovery_checkpoint() const {
   const std::lock_guard lock(mutex_);
   std::int64_t point = durable_end_;
-  for (const Sealing& item : sealing_) point = std::min(point, item.segment->base);
   for (const auto& segment : segments_) {
-    if (segment->sealed && segment->has_unsaved_entries()) point = std::min(point, segment->base);
+    if (segment->sealed && !segment->index_synced) point = std::min(point, segment->base);
   }
   return point;
 }

@@ -242,11 +242,10 @@ class StoreOpening {
   }
 
   Result<void> sync_recovered() {
-    if (!clean_ || report_.bytes_truncated > 0) {
-      std::vector<std::shared_ptr<RolledLog>> logs;
-      for (const auto& [id, log] : store_->logs_) logs.push_back(log);
-      POLYLOG_TRY(storage::sync_recovered(fs_, config_.directory, logs));
-    }
+    std::vector<std::shared_ptr<RolledLog>> logs;
+    for (const auto& [id, log] : store_->logs_) logs.push_back(log);
+    const bool wrote = !clean_ || report_.bytes_truncated > 0;
+    POLYLOG_TRY(storage::sync_recovered(fs_, config_.directory, logs, wrote));
     begin_sidecar(store_->context_, store_->rewrite_sidecar(false), report_);
     return {};
   }

@@ -39,6 +39,14 @@ class PointsRig : public StoreRig {
     }
   }
 
+  // As if the kernel had written it back by itself.
+  void sync_file(const std::string& path) {
+    const auto file = disk->open(path, fs::OpenMode::write);
+    ASSERT_TRUE(file) << path;
+    ASSERT_TRUE((*file)->sync());
+    ASSERT_TRUE(disk->sync_directory(directory));
+  }
+
   static std::vector<std::string> sealed_files(const fs::FileSystem& on,
                                                const std::string& suffix) {
     std::vector<std::string> names;
@@ -73,6 +81,81 @@ TEST(KafkaPoints, no_point_passes_a_sealed_segment_whose_index_found_no_room) {
   rig.expect_found_by_time(0, end);
   ASSERT_TRUE(rig.kill());
   rig.expect_found_by_time(0, end);
+}
+
+// An index that is written but not synced, in a round under way, is what a power cut takes.
+TEST(KafkaPoints, no_point_passes_a_sealed_segment_whose_index_is_not_synced) {
+  PointsRig rig;
+  rig.log_config.segment_bytes = 2000;
+  ASSERT_TRUE(rig.open());
+  rig.append_timed(0, 10);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.store->checkpoint());
+  rig.sync_file(directory + "00000000000000000000.timeindex");
+  int end = 10;
+  while (PointsRig::sealed_files(*rig.disk, ".log").empty()) {
+    rig.append_timed(end, end + 1);
+    ++end;
+  }
+  rig.disk->fail_path(".index", fs::Fault::no_space);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  rig.disk->clear_faults();
+  const auto held = rig.log()->log()->dirty();
+  ASSERT_TRUE(held && *held);
+  ASSERT_TRUE(rig.store->checkpoint());
+  PointsRig after;
+  after.disk = rig.disk->crash_state({.mode = Mode::lose_all});
+  ASSERT_TRUE(after.open());
+  EXPECT_EQ(after.log()->offsets().end, Offset(end));
+  after.expect_found_by_time(0, end);
+}
+
+TEST(KafkaPoints, nor_does_the_originals_checkpoint) {
+  PointsRig rig;
+  rig.log_config.segment_bytes = 2000;
+  ASSERT_TRUE(rig.open());
+  rig.append_timed(0, 2);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  rig.sync_file(directory + "00000000000000000000.timeindex");
+  rig.append_timed(2, 20);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  int end = 20;
+  while (PointsRig::sealed_files(*rig.disk, ".log").empty()) {
+    ASSERT_TRUE(rig.sync(*rig.log()));
+    rig.append_timed(end, end + 1);
+    ++end;
+  }
+  const auto held = rig.log()->log()->dirty();
+  ASSERT_TRUE(held && *held);
+  const auto names = *rig.disk->list(directory);
+  for (const std::string& name : names) {
+    if (name.ends_with(".snapshot")) rig.sync_file(directory + name);
+  }
+  ASSERT_TRUE(rig.store->checkpoint());
+  PointsRig after;
+  after.disk = rig.disk->crash_state({.mode = Mode::lose_all});
+  ASSERT_TRUE(after.open());
+  EXPECT_EQ(after.log()->offsets().end, Offset(end - 1));
+  after.expect_found_by_time(0, end - 1);
+}
+
+TEST(KafkaPoints, an_index_made_again_after_a_clean_stop_outlives_a_power_cut) {
+  PointsRig rig;
+  rig.log_config.segment_bytes = 2000;
+  ASSERT_TRUE(rig.open());
+  rig.append_timed(0, 40);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  ASSERT_TRUE(rig.store->close());
+  const std::string path = directory + "00000000000000000000.timeindex";
+  ASSERT_TRUE(rig.disk->remove(path));
+  ASSERT_TRUE(rig.disk->sync_directory(directory));
+  ASSERT_TRUE(rig.open());
+  ASSERT_TRUE(rig.recovery.clean);
+  EXPECT_EQ(rig.recovery.indexes_rebuilt, 1U);
+  const auto cut = rig.disk->crash_state({.mode = Mode::lose_all});
+  const auto there = cut->info(path);
+  ASSERT_TRUE(there);
+  EXPECT_EQ(there->size, rig.disk->info(path)->size);
 }
 
 // The last batch of the file at `path` does not read any more, durable as it was.

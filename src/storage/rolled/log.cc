@@ -137,6 +137,7 @@ Result<void> RolledLog::roll(std::int64_t base) {
   const std::shared_ptr<DataSegment> old = segments_.back();
   old->close_index();
   old->sealed = true;
+  old->index_synced = false;
   sealing_.push_back({old, base, sealed_state()});
   segments_.push_back(std::move(next));
   return {};

@@ -76,6 +76,7 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   };
   virtual Result<void> recover(const Evidence& evidence, Recovery& report) = 0;
   void all_synced();                            // what recovery or the clean stop wrote is on disk
+  bool indexes_synced() const;                  // of all sealed segments
   void keep_for_sync(const std::string& path);  // with the next round
   // A sync of the store's root failed: if it covered this log's name, the log is lost to writers.
   void root_sync_failed();
@@ -266,6 +267,9 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
   Result<std::uint64_t> cut_position(const DataSegment& segment, std::int64_t end) const;
   RecoveryPoint capture_point() const;
   bool all_durable() const;
+  // Whether a power cut leaves the indexes of all sealed segments from this number on, those that
+  // a round covers among them.
+  bool indexes_covered(std::int64_t from, const Round& round) const;
   Result<bool> save_point();
   void note_point(const RecoveryPoint& point);  // notes_mutex_ is held, mutex_ is not
   void point_noted(const RecoveryPoint& point);

@@ -139,7 +139,8 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
     return fail(Errc::would_block, captured.error().to_string());
   }
   if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
-  if (wanted && indexed != nullptr && indexed == segments_.back() && sealing_.empty()) {
+  if (wanted && indexed != nullptr && indexed == segments_.back() &&
+      indexes_covered(segments_.front()->number, round)) {
     round.point = capture_point();
     want_point_ = false;
   }
@@ -169,6 +170,7 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
       segment->round_done(file);
       files.push_back(std::move(file));
     }
+    for (const auto& segment : round.sealed) segment->index_synced = true;
   }
   if (round.facts.file != nullptr) context_.sidecar->covered(round.facts);
   context_.sidecar->round(sidecar_id_, done.end, files);
@@ -239,8 +241,23 @@ Result<bool> RolledLog::advance_point() {
   return save_point();
 }
 
+bool RolledLog::indexes_covered(std::int64_t from, const Round& round) const {
+  return std::all_of(segments_.begin(), segments_.end(), [&](const auto& segment) {
+    if (!segment->sealed || segment->index_synced || segment->number < from) return true;
+    return std::find(round.sealed.begin(), round.sealed.end(), segment) != round.sealed.end();
+  });
+}
+
+bool RolledLog::indexes_synced() const {
+  const std::lock_guard lock(mutex_);
+  return indexes_covered(segments_.front()->number, {});
+}
+
+// What was written to an index and not synced yet counts as little as what was not written: the
+// files of sealed segments are not looked at again behind a point.
 bool RolledLog::all_durable() const {
-  return written_end_ == durable_end_ && !active().dirty && sealing_.empty();
+  return written_end_ == durable_end_ && !active().dirty &&
+         indexes_covered(segments_.front()->number, {});
 }
 
 // False: a log with writes under way gets its point with the sync round that covers them.
@@ -335,10 +352,7 @@ std::optional<RecoveryPoint> RolledLog::capture_without(std::size_t count) const
   const DataSegment& last = active();
   const std::int64_t first = segments_[count]->number;
   const bool durable = written_end_ == durable_end_ && (!last.dirty || last.size == 0);
-  const bool saved = !last.has_unsaved_entries() &&
-                     std::all_of(sealing_.begin(), sealing_.end(), [first](const Sealing& item) {
-                       return item.segment->number < first;
-                     });
+  const bool saved = !last.has_unsaved_entries() && indexes_covered(first, {});
   return durable && saved ? std::optional(capture_point()) : std::nullopt;
 }
 

@@ -34,7 +34,9 @@ void remove_doomed(fs::FileSystem& fs, const std::vector<std::string>& paths, Re
 }
 
 Result<void> sync_recovered(fs::FileSystem& fs, const std::string& directory,
-                            const std::vector<std::shared_ptr<RolledLog>>& logs) {
+                            const std::vector<std::shared_ptr<RolledLog>>& logs, bool wrote) {
+  const auto synced = [](const auto& log) { return log->indexes_synced(); };
+  if (!wrote && std::all_of(logs.begin(), logs.end(), synced)) return {};
   POLYLOG_ASSIGN(volume, fs.open_volume(directory));
   POLYLOG_TRY(volume->sync());
   for (const auto& log : logs) log->all_synced();

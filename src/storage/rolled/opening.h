@@ -23,8 +23,9 @@ void add_recovery(Recovery& all, const Recovery& one);
 void remove_doomed(fs::FileSystem& fs, const std::vector<std::string>& paths, Recovery& report);
 
 // One round for everything that recovery wrote into `directory`, before anything is served.
+// `wrote`: it wrote more than indexes that were lost.
 Result<void> sync_recovered(fs::FileSystem& fs, const std::string& directory,
-                            const std::vector<std::shared_ptr<RolledLog>>& logs);
+                            const std::vector<std::shared_ptr<RolledLog>>& logs, bool wrote);
 
 // Then the sidecar says what is there now, and the ballast is laid. On a full disk the old sidecar
 // stays a lower bound, and nothing more is said in it.

@@ -266,10 +266,7 @@ Result<void> RolledRecovery::scan_segment(std::size_t index, std::uint64_t posit
   if (!evidence_.clean && segment->size > durable) POLYLOG_TRY(rewrite(*segment, durable));
   segment->durable_bytes = segment->size;
   segment->durable_tail = segment->sums.tail();
-  if (segment->sealed) {
-    segment->close_index();
-    save_indexes(*segment);
-  }
+  if (segment->sealed) save_sealed(*segment);
   return {};
 }
 
@@ -366,9 +363,15 @@ Result<void> RolledRecovery::rebuild_indexes(DataSegment& segment) {
   POLYLOG_TRY(scan(*file, 0, segment.size, FormatDecoder(format_), segment.size, visit)
                   .map([](const auto&) {}));
   report_.bytes_scanned += segment.size;
+  save_sealed(segment);
+  return {};
+}
+
+// The sync at the end of the start covers it.
+void RolledRecovery::save_sealed(DataSegment& segment) {
   segment.close_index();
   save_indexes(segment);
-  return {};
+  segment.index_synced = false;
 }
 
 // A file without sums (another program wrote it) gets them once, so that later damage shows.
@@ -423,9 +426,8 @@ Result<void> RolledRecovery::finish() {
   if (format_.carries_epochs() && end > next_) fill_epochs(epochs_on_file_.latest(), end);
   if (damaged_tail_ || last_block_damaged(end)) {
     // Nothing is written behind bytes that don't read: the log goes on in a segment of its own.
-    all.back()->close_index();
     all.back()->sealed = true;
-    save_indexes(*all.back());
+    save_sealed(*all.back());
     POLYLOG_ASSIGN(segment, log_.make_segment(end));
     all.push_back(std::move(segment));
   }

@@ -117,6 +117,7 @@ class RolledRecovery {
   Result<bool> handle_damage(std::size_t index, const ScanEnd& end, std::uint64_t& position);
   Result<void> cut(std::size_t index, std::uint64_t position);
   Result<void> rebuild_indexes(DataSegment& segment);
+  void save_sealed(DataSegment& segment);
   Result<void> sum_up(DataSegment& segment);
   Result<void> rewrite(DataSegment& segment, std::uint64_t from);
   bool last_block_damaged(std::int64_t end);

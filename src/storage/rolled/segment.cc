@@ -132,6 +132,7 @@ void DataSegment::all_synced() {
   durable_bytes = size;
   durable_tail = sums.tail();
   dirty = fresh = false;
+  index_synced = !has_unsaved_entries();
   held = nullptr;
 }
 

@@ -172,9 +172,10 @@ class DataSegment {
   std::int64_t base;       // offset of the first record that was or will be written into it
   std::uint64_t size = 0;  // of the data file as written
   bool sealed = false;
-  bool dirty = false;  // written since the last sync round
-  bool fresh = false;  // its names are not synced yet
-  fs::FilePtr held;    // keeps a dirty file open until its sync
+  bool index_synced = true;  // of a sealed one: a power cut leaves its index files
+  bool dirty = false;        // written since the last sync round
+  bool fresh = false;        // its names are not synced yet
+  fs::FilePtr held;          // keeps a dirty file open until its sync
   // The file held last. Which file the cache closes first is decided without these uses: one that
   // is written all the time is opened again once in a while.
   std::weak_ptr<fs::File> held_before;

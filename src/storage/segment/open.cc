@@ -167,11 +167,10 @@ class StoreOpening {
     if (auto synced = clean_ ? Result<void>() : store_->context_.index->sync(); !synced) {
       report_.notes.push_back("the index can't be synced now: " + synced.error().to_string());
     }
-    if (!clean_ || report_.bytes_truncated > 0) {
-      std::vector<std::shared_ptr<RolledLog>> logs;
-      for (const auto& [id, log] : store_->logs_) logs.push_back(log);
-      POLYLOG_TRY(storage::sync_recovered(fs_, config_.directory, logs));
-    }
+    std::vector<std::shared_ptr<RolledLog>> logs;
+    for (const auto& [id, log] : store_->logs_) logs.push_back(log);
+    const bool wrote = !clean_ || report_.bytes_truncated > 0;
+    POLYLOG_TRY(storage::sync_recovered(fs_, config_.directory, logs, wrote));
     begin_sidecar(store_->context_, store_->rewrite_sidecar(false), report_);
     return {};
   }
