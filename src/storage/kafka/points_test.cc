@@ -288,6 +288,12 @@ TEST(KafkaPoints, a_producer_whose_records_expire_between_syncs_is_known_after_a
       });
 }
 
+TEST(KafkaPoints, producers_of_two_generations_are_known_after_a_power_cut) {
+  check_that_producers_outlive_two_retentions<StoreRig>([](std::int64_t id, int sequence) {
+    return make_batch({"value"}, {ProducerId(id), 0, sequence, sequence});
+  });
+}
+
 TEST(KafkaPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
   check_that_what_a_start_reads_is_known<StoreRig>();
 }

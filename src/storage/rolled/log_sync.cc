@@ -443,10 +443,11 @@ Result<Retained> RolledLog::remove_segments(
     ++retained.segments_removed;
     retained.bytes_removed += segment->size;
   }
-  context_.sidecar->files_dropped(sidecar_id_, segments.back()->number + 1);
   // Committed at once, so that the room can be used: journalling file systems hand blocks out
   // again only when the removal is committed.
   POLYLOG_TRY(directory_synced(context_.fs.sync_directory(directory_)));
+  // Not before: of a file that a power cut brings back it must still be known what is in it.
+  context_.sidecar->files_dropped(sidecar_id_, segments.back()->number + 1);
   return retained;
 }
 

@@ -283,4 +283,58 @@ void check_that_producers_outlive_their_records_between_syncs(MakeBatch make) {
   }
 }
 
+// The power goes at each step of a retention that takes what an earlier one left, and the last
+// point's file with it: of the producers of then that point alone tells.
+template <typename Rig, typename MakeBatch>
+void check_that_producers_outlive_two_retentions(MakeBatch make) {
+  for (const bool two : {false, true}) {  // files go at once
+    bool done = false;
+    for (std::uint64_t step = 1; !done; ++step) {
+      SCOPED_TRACE((two ? "two files go, step " : "one file goes, step ") + std::to_string(step));
+      Rig rig;
+      rig.log_config.retention_ms = 1000;
+      rig.log_config.segment_ms = 500;
+      ASSERT_TRUE(rig.open());
+      const auto write = [&](std::int64_t id, int from, int to, bool then_rolls) {
+        for (int i = from; i < to; ++i) ASSERT_TRUE(rig.append(*rig.log(), make(id, i)));
+        ASSERT_TRUE(rig.sync(*rig.log()));
+        if (id == 8 && to == 4) {
+          ASSERT_TRUE(rig.store->checkpoint());
+        }
+        if (!then_rolls) return;
+        rig.clock.advance_ms(10'000);
+        ASSERT_TRUE(dynamic_cast<RolledLog&>(*rig.log()).roll_by_age(rig.clock.now()));
+      };
+      write(7, 0, 3, true);
+      ASSERT_EQ(rig.store->retain({"t", 0}, Offset(3), Timestamp(2'000'000))->segments_removed, 1U);
+      write(8, 0, 2, two);
+      write(8, 2, 4, true);
+      write(9, 0, 2, false);
+      rig.disk->crash_at(rig.disk->steps() + step, step % 2 == 0);
+      const auto retained = rig.store->retain({"t", 0}, Offset(7), Timestamp(2'000'000));
+      done = !rig.disk->powered_off();
+      if (done) {
+        ASSERT_TRUE(retained);
+        EXPECT_EQ(retained->segments_removed, two ? 2U : 1U);
+      }
+      rig.store.reset();
+      auto choices = rig.disk->crash_choices(step, 24);
+      choices.push_back({.mode = fs::CrashChoice::Mode::kill});
+      for (const fs::CrashChoice& choice : choices) {
+        SCOPED_TRACE(choice.to_string());
+        Rig after;
+        after.disk = rig.disk->crash_state(choice);
+        ASSERT_TRUE(after.open());
+        for (int start = 0; start < 2; ++start) {
+          EXPECT_EQ(after.log()->offsets().end, Offset(9));
+          expect_known(after, make, 7, 0, 3);
+          expect_known(after, make, 8, 3, 7);
+          expect_known(after, make, 9, 7, 9);
+          ASSERT_TRUE(after.kill());
+        }
+      }
+    }
+  }
+}
+
 }  // namespace polylog::storage

@@ -83,7 +83,7 @@ Result<std::optional<RolledRecovery::Start>> RolledRecovery::start_at_point() {
     const FileNote* const known = file_note(segment);
     // An empty file has no sums yet: its inode tells that it is the same one.
     if (known == nullptr || segment.size < point.position || known->sums.size() < point.position) {
-      return std::optional<Start>();
+      break;
     }
     if (!take_state(point)) return std::optional<Start>();
     Start start{i, point.position, point.offset};
@@ -93,11 +93,20 @@ Result<std::optional<RolledRecovery::Start>> RolledRecovery::start_at_point() {
     POLYLOG_ASSIGN(usable, use_point(segment, point, start));
     return usable ? std::optional(start) : std::nullopt;
   }
-  // Retention took its file with all records below the point, and none above it.
-  const DataSegment& first = *segments().front();
-  const std::int64_t base = first.base == unknown_base ? evidence_.log_start : first.base;
-  const bool holds = first.number > point.base && base == point.offset;
-  return holds && take_state(point) ? std::optional(Start{0, 0, base}) : std::nullopt;
+  return start_behind(point);
+}
+
+// Retention took the point's file with all records below the point, and none above it. A power cut
+// may bring it back, or one before it: not what the sidecar knew of them.
+std::optional<RolledRecovery::Start> RolledRecovery::start_behind(const RecoveryPoint& point) {
+  const auto behind = std::find_if(segments().begin(), segments().end(), [&](const auto& segment) {
+    return segment->number > point.base;
+  });
+  if (behind == segments().end()) return std::nullopt;
+  const std::int64_t base =
+      (*behind)->base == unknown_base ? evidence_.log_start : (*behind)->base;
+  if (base != point.offset || !take_state(point)) return std::nullopt;
+  return Start{static_cast<std::size_t>(behind - segments().begin()), 0, base};
 }
 
 bool RolledRecovery::take_state(const RecoveryPoint& point) {

@@ -85,6 +85,7 @@ class RolledRecovery {
 
  private:
   Result<std::optional<Start>> start_at_point();
+  std::optional<Start> start_behind(const RecoveryPoint& point);
   bool take_state(const RecoveryPoint& point);  // producers and epochs
   Result<void> scan_from(const Start& start);
   Result<void> scan_segment(std::size_t index, std::uint64_t position);
