@@ -85,6 +85,8 @@ Result<void> KafkaLog::save_indexes(const std::shared_ptr<DataSegment>& segment,
   POLYLOG_ASSIGN(written, indexed.save(unsaved));
   const std::lock_guard lock(mutex_);
   indexed.saved(unsaved);
+  // The file may be a new one.
+  if (unsaved.aborted_from == 0 && !unsaved.aborted.empty()) directory_dirty_ = true;
   files.insert(files.end(), written.begin(), written.end());
   return {};
 }

@@ -338,5 +338,131 @@ TEST(KafkaPoints, the_sidecar_never_hears_of_a_round_after_the_cut_that_took_its
   rig.store.reset();
 }
 
+// Which transactions were aborted a segment's index alone tells, once a start does not read the
+// markers again.
+class AbortsRig : public PointsRig {
+ public:
+  // As a follower takes it over, one record at a time.
+  static void take(Log& log, std::vector<std::uint8_t> bytes) {
+    const LogPosition end = log.end();
+    const LogChunk chunk{end, LogPosition(end.value() + 1), Slice::of(std::move(bytes))};
+    ASSERT_TRUE(log.append_chunk(chunk));
+  }
+  static void begin(Log& log) {
+    format::kafka::BatchOptions options;
+    options.base_offset = Offset(log.end().value());
+    options.producer_id = ProducerId(8);
+    options.producer_epoch = 0;
+    options.base_sequence = 0;
+    options.transactional = true;
+    format::kafka::BatchBuilder builder(options);
+    Record record;
+    record.timestamp = Timestamp(first_time);
+    ASSERT_TRUE(builder.add(record));
+    take(log, *builder.finish());
+  }
+  static void abort(Log& log) {
+    format::kafka::Marker marker;
+    marker.offset = Offset(log.end().value());
+    marker.producer_id = ProducerId(8);
+    marker.producer_epoch = 0;
+    marker.coordinator_epoch = 0;
+    marker.timestamp = Timestamp(first_time);
+    take(log, format::kafka::build_marker(marker));
+  }
+  void write(int records) {
+    for (int i = 0; i < records; ++i) ASSERT_TRUE(append(*log(), {"value"}));
+  }
+  // After two starts: what the first one leaves must do for the next.
+  void expect_known_after(Mode mode) {
+    SCOPED_TRACE(fs::CrashChoice{.mode = mode}.to_string());
+    AbortsRig after;
+    after.disk = disk->crash_state({.mode = mode});
+    ASSERT_TRUE(after.open());
+    for (int start = 0; start < 2; ++start) {
+      const auto found = after.store->transactions()->aborted(*after.log(), after.log()->offsets());
+      ASSERT_TRUE(found);
+      EXPECT_EQ(found->size(), 1U);
+      ASSERT_TRUE(after.kill());
+    }
+  }
+};
+
+TEST(KafkaPoints, an_aborted_transaction_is_known_after_a_crash) {
+  for (const bool later : {false, true}) {    // not in the segment's first round
+    for (const bool round : {false, true}) {  // one more comes behind the checkpoint
+      SCOPED_TRACE(std::string(later ? "later" : "first") + (round ? ", and a round" : ""));
+      AbortsRig rig;
+      ASSERT_TRUE(rig.open());
+      rig.write(3);
+      if (later) {
+        ASSERT_TRUE(rig.sync(*rig.log()));
+      }
+      AbortsRig::begin(*rig.log()->log());
+      AbortsRig::abort(*rig.log()->log());
+      rig.write(10);
+      ASSERT_TRUE(rig.sync(*rig.log()));
+      ASSERT_TRUE(rig.store->checkpoint());
+      if (round) {
+        ASSERT_TRUE(rig.sync(*rig.log()));
+        ASSERT_TRUE(rig.store->checkpoint());
+        EXPECT_EQ(bytes_to_scan(*rig.log()), 0U);
+      }
+      ASSERT_TRUE((*rig.disk->open(sidecar_path, fs::OpenMode::write))->sync());
+      rig.expect_known_after(Mode::lose_all);
+      rig.expect_known_after(Mode::kill);
+    }
+  }
+}
+
+// Does something once, when an index is about to be written.
+class IndexOpened final : public HeldSyncs {
+ public:
+  using HeldSyncs::HeldSyncs;
+  Result<fs::FilePtr> open(const std::string& path, fs::OpenMode mode) override {
+    if (path.ends_with(".timeindex") && armed.exchange(false)) then();
+    return HeldSyncs::open(path, mode);
+  }
+  std::atomic<bool> armed = false;
+  std::function<void()> then;
+};
+
+TEST(KafkaPoints, a_transaction_aborted_while_a_round_is_made_ready_is_known_after_a_kill) {
+  AbortsRig rig;
+  IndexOpened disk(*rig.disk);
+  auto opened = KafkaStore::open(disk, rig.clock, rig.config);
+  ASSERT_TRUE(opened);
+  rig.store = std::move(opened->store);
+  const auto log = rig.log()->log();
+  AbortsRig::begin(*log);
+  ASSERT_TRUE(rig.sync(*log));
+  rig.write(1);
+  ASSERT_TRUE(rig.store->checkpoint()) << "the round is to bring a point";
+  disk.then = [&] { AbortsRig::abort(*log); };
+  disk.armed = true;
+  ASSERT_TRUE(rig.sync(*log));
+  ASSERT_FALSE(disk.armed);
+  rig.expect_known_after(Mode::kill);
+  rig.store.reset();
+}
+
+TEST(KafkaPoints, a_transaction_aborted_below_a_cut_is_known_after_a_kill) {
+  AbortsRig rig;
+  ASSERT_TRUE(rig.open());
+  rig.write(3);
+  AbortsRig::begin(*rig.log()->log());
+  AbortsRig::abort(*rig.log()->log());
+  rig.write(10);
+  ASSERT_TRUE(rig.store->checkpoint()) << "the round is to bring a point";
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  rig.write(10);
+  ASSERT_TRUE(rig.log()->log()->truncate(LogPosition(20)));
+  ASSERT_TRUE(noted_in(*rig.disk, sidecar_path).logs.at("t-0").recovery);
+  rig.expect_known_after(Mode::kill);
+  rig.write(1);
+  ASSERT_TRUE(rig.sync(*rig.log()));
+  rig.expect_known_after(Mode::kill);
+}
+
 }  // namespace
 }  // namespace polylog::storage::kafka

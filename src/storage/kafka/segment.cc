@@ -89,7 +89,7 @@ void Segment::note_frame(const BatchInfo& batch, std::uint64_t position, std::ui
 
 void Segment::note_aborted(const AbortedTransaction& transaction) {
   const std::lock_guard lock(entries_mutex_);
-  aborted_pending_.push_back(transaction);
+  if (transaction.last > aborted_through_) aborted_pending_.push_back(transaction);
 }
 
 void Segment::close_index() {
@@ -131,7 +131,8 @@ Result<std::vector<fs::FilePtr>> Segment::save(const Unsaved& unsaved) {
                                           unsaved.time_from * time_entry_bytes, time.take_bytes()));
   files.push_back(index_file);
   files.push_back(time_file);
-  if (!unsaved.aborted.empty()) {
+  // A sync is to cover those too that were written without one.
+  if (unsaved.aborted_from > 0 || !unsaved.aborted.empty()) {
     ByteWriter aborted;
     for (const AbortedTransaction& entry : unsaved.aborted) {
       aborted.bytes(format::kafka::encode(entry));
@@ -428,10 +429,28 @@ void Segment::forget_indexes() {
   index_pending_.clear();
   time_pending_.clear();
   aborted_pending_.clear();
+  aborted_through_ = Offset(-1);
   last_time = TimeIndexEntry{-1, 0};
   max_timestamp = first_timestamp = no_timestamp;
   max_timestamp_offset = -1;
   bytes_since_index_ = 0;
+}
+
+void Segment::forget_beyond(std::int64_t end) {
+  const std::uint32_t in_file = lasting().in_files;
+  const auto entries = aborted();
+  const auto below = aborted_below(end);
+  forget_indexes();
+  const std::uint32_t kept = entries && below ? std::min(*below, in_file) : 0;
+  if (kept == 0) return;
+  const std::lock_guard lock(entries_mutex_);
+  aborted_entries = kept;
+  aborted_through_ = (*entries)[kept - 1].last;
+}
+
+DataSegment::Lasting Segment::lasting() const {
+  const std::lock_guard lock(entries_mutex_);
+  return {aborted_entries, !aborted_pending_.empty()};
 }
 
 Result<std::uint32_t> Segment::aborted_below(std::int64_t offset) const {

@@ -79,6 +79,8 @@ class Segment final : public DataSegment {
   Result<void> count_entries();          // of the index files as they are
   Result<void> trim_indexes() override;  // to the counted entries
   void forget_indexes() override;
+  void forget_beyond(std::int64_t end) override;
+  Lasting lasting() const override;
   // How many of the transaction index's entries ended below `offset`.
   Result<std::uint32_t> aborted_below(std::int64_t offset) const;
   bool wants_indexes() const;                  // has data but an index file is missing or empty
@@ -126,6 +128,7 @@ class Segment final : public DataSegment {
   std::vector<format::kafka::OffsetIndexEntry> index_pending_;
   std::vector<format::kafka::TimeIndexEntry> time_pending_;
   std::vector<AbortedTransaction> aborted_pending_;
+  Offset aborted_through_{-1};  // markers up to there are in the file, and noted again
   std::uint64_t bytes_since_index_ = 0;
 };
 

@@ -248,6 +248,8 @@ class RolledLog : public PartitionLog, public Log, public std::enable_shared_fro
     std::vector<std::pair<std::shared_ptr<DataSegment>, RoundFile>> files;
     std::vector<std::shared_ptr<DataSegment>> sealed;
     std::optional<RecoveryPoint> point;
+    std::shared_ptr<DataSegment> indexed;  // whose index files it covers
+    std::uint32_t entries = 0;             // lasting ones, in these
     Sidecar::Extent facts;
     bool root = false;
   };

@@ -139,7 +139,11 @@ Result<std::optional<DirtyLog>> RolledLog::dirty() {
     return fail(Errc::would_block, captured.error().to_string());
   }
   if (out.files.empty() && out.directories.empty()) return std::optional<DirtyLog>();
-  if (wanted && indexed != nullptr && indexed == segments_.back() &&
+  if (wanted && indexed != nullptr) {
+    round.entries = indexed->lasting().in_files;
+    round.indexed = indexed;
+  }
+  if (round.indexed == segments_.back() && !indexed->lasting().pending &&
       indexes_covered(segments_.front()->number, round)) {
     round.point = capture_point();
     want_point_ = false;
@@ -171,6 +175,9 @@ void RolledLog::settled(const DirtyLog& done, bool synced) {
       files.push_back(std::move(file));
     }
     for (const auto& segment : round.sealed) segment->index_synced = true;
+    if (round.indexed != nullptr) {
+      round.indexed->synced_entries = std::max(round.indexed->synced_entries, round.entries);
+    }
   }
   if (round.facts.file != nullptr) context_.sidecar->covered(round.facts);
   context_.sidecar->round(sidecar_id_, done.end, files);
@@ -256,7 +263,7 @@ bool RolledLog::indexes_synced() const {
 // What was written to an index and not synced yet counts as little as what was not written: the
 // files of sealed segments are not looked at again behind a point.
 bool RolledLog::all_durable() const {
-  return written_end_ == durable_end_ && !active().dirty &&
+  return written_end_ == durable_end_ && !active().dirty && active().lasting_synced() &&
          indexes_covered(segments_.front()->number, {});
 }
 
@@ -352,7 +359,8 @@ std::optional<RecoveryPoint> RolledLog::capture_without(std::size_t count) const
   const DataSegment& last = active();
   const std::int64_t first = segments_[count]->number;
   const bool durable = written_end_ == durable_end_ && (!last.dirty || last.size == 0);
-  const bool saved = !last.has_unsaved_entries() && indexes_covered(first, {});
+  const bool saved =
+      !last.has_unsaved_entries() && last.lasting_synced() && indexes_covered(first, {});
   return durable && saved ? std::optional(capture_point()) : std::nullopt;
 }
 

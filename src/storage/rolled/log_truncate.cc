@@ -75,7 +75,7 @@ Result<void> RolledLog::reload_active(const fs::FilePtr& file, std::uint64_t siz
   segment.dirty = true;
   segment.durable_bytes = std::min(segment.durable_bytes, size);
   segment.reported_blocks = 0;
-  segment.forget_indexes();
+  segment.forget_beyond(end);
   POLYLOG_TRY(segment.trim_indexes());
   segment.sums.clear();
   producers_.clear();

@@ -470,6 +470,7 @@ Result<void> RolledRecovery::finish() {
   DataSegment& last = *all.back();
   last.sealed = false;
   if (last.size > 0) POLYLOG_TRY(load_times(last));
+  if (evidence_.clean) last.synced_entries = last.lasting().in_files;
   // Those that found no room are the next rounds' to save, and until then no point passes them.
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     if (all[i]->has_unsaved_entries()) log_.sealing_.push_back({all[i], all[i + 1]->base, {}});

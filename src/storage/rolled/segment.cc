@@ -133,6 +133,7 @@ void DataSegment::all_synced() {
   durable_tail = sums.tail();
   dirty = fresh = false;
   index_synced = !has_unsaved_entries();
+  synced_entries = lasting().in_files;
   held = nullptr;
 }
 

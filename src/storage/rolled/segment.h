@@ -137,6 +137,19 @@ class DataSegment {
   virtual bool has_unsaved_entries() const = 0;
   virtual void forget_indexes() = 0;        // all entries, and what is known of its times
   virtual Result<void> trim_indexes() = 0;  // the files, to what forget_indexes() left
+  // The same before what lies below `end` is noted again: entries that a recovery point relies on
+  // stay in the files.
+  virtual void forget_beyond([[maybe_unused]] std::int64_t end) { forget_indexes(); }
+  // Entries that a scan from a recovery point does not make again.
+  struct Lasting {
+    std::uint32_t in_files = 0;
+    bool pending = false;  // there are more in memory
+  };
+  virtual Lasting lasting() const { return {}; }
+  bool lasting_synced() const {
+    const Lasting entries = lasting();
+    return !entries.pending && entries.in_files <= synced_entries;
+  }
   // Where to begin a scan for `offset`: start of a frame at or before it, as the index says and
   // the frame found there confirms; 0 when the index is of no use.
   virtual Result<std::uint64_t> locate(std::int64_t offset, std::uint64_t size,
@@ -189,6 +202,7 @@ class DataSegment {
   std::uint64_t durable_bytes = 0;    // covered by a sync
   BlockSums::Block durable_tail;      // sum of the partial block at that point
   std::uint32_t reported_blocks = 0;  // told to the sidecar
+  std::uint32_t synced_entries = 0;   // of the lasting ones
   BlockSums sums;                     // of [0, size), or of the trusted prefix after a start
 
  protected:
