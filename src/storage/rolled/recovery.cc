@@ -103,8 +103,7 @@ std::optional<RolledRecovery::Start> RolledRecovery::start_behind(const Recovery
     return segment->number > point.base;
   });
   if (behind == segments().end()) return std::nullopt;
-  const std::int64_t base =
-      (*behind)->base == unknown_base ? evidence_.log_start : (*behind)->base;
+  const std::int64_t base = (*behind)->base == unknown_base ? evidence_.log_start : (*behind)->base;
   if (base != point.offset || !take_state(point)) return std::nullopt;
   return Start{static_cast<std::size_t>(behind - segments().begin()), 0, base};
 }
