@@ -182,11 +182,29 @@ Result<void> LogRecovery::scan_from(std::int64_t position) {
   const auto& files = log_.commit_log_.files();
   for (std::size_t i = 0; i < files.size() && !ended_; ++i) {
     CommitFile& file = *files[i];
-    if (file.base + log_.commit_log_.file_bytes() <= position) continue;
+    if (file.base + log_.commit_log_.file_bytes() <= position) {
+      POLYLOG_TRY(end_unread(file));
+      continue;
+    }
     const std::uint64_t from =
         position > file.base ? static_cast<std::uint64_t>(position - file.base) : 0;
     POLYLOG_ASSIGN(goes_on, scan_file(file, from));
     if (!goes_on) ended_ = true;
+  }
+  return {};
+}
+
+// What the sidecar was told last of a file that lies before the scan may be lost: it is in use as a
+// whole then, and not as far as the sums go that are left.
+Result<void> LogRecovery::end_unread(CommitFile& file) const {
+  const auto file_bytes = static_cast<std::uint64_t>(log_.commit_log_.file_bytes());
+  const std::uint64_t at = file.end - std::min<std::uint64_t>(file.end, stored::blank_bytes);
+  std::array<std::uint8_t, stored::blank_bytes> head{};
+  if (file.end < file_bytes) {
+    POLYLOG_ASSIGN(got, file.file->read(at, head));
+    const bool blank = got == head.size() && stored::next_frame(head, file_bytes - at).state ==
+                                                 stored::FrameState::blank;
+    if (!blank) file.end = file_bytes;
   }
   return {};
 }

@@ -53,6 +53,7 @@ class LogRecovery {
   Result<bool> is_known(const Queue& queue, std::int64_t offset, std::int64_t limit) const;
   void apply(const std::vector<QueueState>& states);
   Result<void> scan_from(std::int64_t position);
+  Result<void> end_unread(CommitFile& file) const;
   Result<bool> scan_file(CommitFile& file, std::uint64_t from);
   ScanStep visit(CommitFile& file, const ScanFrame& frame);
   void take(const format::rocketmq::Message& message, ByteView record);

@@ -4,6 +4,7 @@
 
 #include "format/rocketmq/names.h"
 #include "format/rocketmq/properties.h"
+#include "storage/filelog/sidecar_codec.h"
 #include "storage/rocketmq/store_rig.h"
 
 namespace polylog::storage::rocketmq {
@@ -536,6 +537,35 @@ TEST_F(RocketmqStoreTest, nothing_is_noted_behind_a_sync_that_failed) {
   disk->clear_faults();
   EXPECT_EQ(store->remove({"b", 0}).error().code, Errc::unavailable);
   EXPECT_EQ(queue("a")->advance_start(Offset(1)).error().code, Errc::unavailable);
+}
+
+// The rounds of a full file that come after it are not known then, the point in the next one is.
+TEST_F(RocketmqStoreTest, a_round_that_is_lost_in_the_sidecar_takes_no_records_of_a_full_file) {
+  const std::string sidecar = "/data/sidecar/rocketmq.sidecar";
+  Strings all;
+  for (int i = 0; i < 60; i += 3) {
+    const Strings more = put_numbers(i, i + 3);
+    all.insert(all.end(), more.begin(), more.end());
+    sync();
+  }
+  ASSERT_GT(store->shared_log()->end().value(), 2 * 4096);
+  ASSERT_TRUE(store->checkpoint());
+  const auto bytes = *fs::read_file(*disk, sidecar, 1 << 20);
+  const auto whole = disk->crash_state({.mode = fs::CrashChoice::Mode::kill});
+  SidecarReader reader(bytes);
+  int rounds = 0;
+  while (const auto record = reader.next()) {
+    if (record->type != sidecar_type::round) continue;
+    SCOPED_TRACE(++rounds);
+    store.reset();
+    disk = whole->crash_state({.mode = fs::CrashChoice::Mode::kill});
+    disk->flip_bit(sidecar, record->position + 24, 0);
+    open();
+    EXPECT_EQ(read(), all);
+    kill();
+    EXPECT_EQ(read(), all);
+  }
+  EXPECT_GT(rounds, 20);
 }
 
 }  // namespace
