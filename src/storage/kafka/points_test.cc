@@ -294,6 +294,12 @@ TEST(KafkaPoints, producers_of_two_generations_are_known_after_a_power_cut) {
   });
 }
 
+TEST(KafkaPoints, a_point_is_on_the_disk_before_the_files_it_stands_for_go) {
+  check_that_a_point_is_on_the_disk_before_files_go<StoreRig>([](std::int64_t id, int sequence) {
+    return make_batch({"value"}, {ProducerId(id), 0, sequence, sequence});
+  });
+}
+
 TEST(KafkaPoints, what_a_start_would_read_is_known_whatever_came_in_the_way_of_a_point) {
   check_that_what_a_start_reads_is_known<StoreRig>();
 }

@@ -12,6 +12,18 @@ namespace {
 // A sync round of a log that is so far beyond its recovery point brings a new one.
 constexpr std::uint64_t point_bytes = std::uint64_t{16} << 20;
 
+// What was noted so far is on the disk. A silent sidecar has nothing that a sync would bring there.
+Result<void> sync_noted(Sidecar& sidecar) {
+  if (sidecar.silent()) return {};
+  const Sidecar::Extent noted = sidecar.extent();
+  if (auto synced = noted.file->sync(); !synced) {
+    sidecar.silence();
+    return synced;
+  }
+  sidecar.covered(noted);
+  return {};
+}
+
 }  // namespace
 
 RecoveryPoint RolledLog::capture_point() const {
@@ -368,11 +380,16 @@ std::optional<RecoveryPoint> RolledLog::capture_without(std::size_t count) const
 // point goes into that one.
 Result<bool> RolledLog::keep_producers(const Expiry& expiry) {
   const std::shared_ptr<DataSegment>& last = expiry.last;
-  bool unsaved = false;
+  bool told = false, unsaved = false;
   {
     const std::lock_guard lock(mutex_);
     const DataSegment& first = *segments_[expiry.count];
-    if (point_base_ >= first.number || point_offset_ == first.base) return true;
+    told = point_base_ >= first.number || point_offset_ == first.base;
+  }
+  // A point that a round or a checkpoint noted may be lost with the power still.
+  if (told) return sync_noted(*context_.sidecar).map([] { return true; });
+  {
+    const std::lock_guard lock(mutex_);
     want_point_ = true;
     if (written_end_ != durable_end_ || last != segments_.back()) return false;
     unsaved = last->has_unsaved_entries();
