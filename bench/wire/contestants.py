@@ -203,6 +203,8 @@ class Kafka(KafkaSpeaking):
     def make_broker(self):
         broker = brokers.KafkaBroker(self.folder / "data", {
             "log.segment.delete.delay.ms": 0, "log.cleaner.enable": "true",
+            # 1,000 clients connect at once; from the usual 50 on they try again after seconds.
+            "socket.listen.backlog.size": 4096,
             # It stands still while others have their turn, and is not to be fenced for that.
             "broker.session.timeout.ms": 3_600_000}, heap=HEAP)
         broker.jvm_options = ["-XX:+UseG1GC", f"-Xms{HEAP}"]
