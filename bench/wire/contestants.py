@@ -29,6 +29,7 @@ from peers import CLIENT
 MEMORY, DURABLE = "memory", "durable"
 HEAP = "1g"
 LONG_TURN_SECONDS = 30
+REGISTER_SECONDS = 30
 OPEN_FILES = min(200_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 LAYOUTS = ("kafka", "rocketmq", "segment")
 IDEAL_FILE_MIB = 1024
@@ -535,6 +536,17 @@ class Rocketmq(Contestant):
 
     def drop(self, mode, topic):
         pass  # files go when they are full
+
+    def warm_up(self, seconds):
+        """The client may have to wait until the name server tells it of a broker just started."""
+        until = time.monotonic() + REGISTER_SECONDS
+        while True:
+            try:
+                return super().warm_up(seconds)
+            except RoundFailed:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(1)
 
     def load(self, mode, topic, load):
         return self.client.load(topic, self.of[mode].broker_name, load)
